@@ -1,0 +1,65 @@
+package emulator
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+)
+
+const defaultStartTimeout = 30 * time.Second
+
+// Options says which emulator is used and how. The zero value finds one, starts it on a free port and puts a front on
+// a free port of the loopback interface before it.
+type Options struct {
+	// Binary is the path of an emulator_main to start. It overrides the search. Empty: search, in the order of the
+	// package's documentation.
+	Binary string
+
+	// IgnoreEnvironment leaves SPANNER_EMULATOR_HOST and SPANNER_EMULATOR_BINARY unread, so that the emulator is
+	// always a fresh one of this process. Tests want that. PATH is searched all the same.
+	IgnoreEnvironment bool
+
+	// Args are further flags for the emulator, for instance "--abort_current_transaction_probability=0". They cannot
+	// set --host_port. They are refused together with an emulator that runs already. Empty: none.
+	Args []string
+
+	// Addr is where the front listens, as host:port. Empty: a free port of the loopback interface. A port in use is
+	// refused.
+	Addr string
+
+	// StartTimeout bounds the search and the start together, besides the context given to Start. Zero: 30 seconds.
+	StartTimeout time.Duration
+
+	// Logger gets what the emulator prints, at level Debug. Nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Addr == "" {
+		o.Addr = "localhost:0"
+	}
+	if o.StartTimeout == 0 {
+		o.StartTimeout = defaultStartTimeout
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	if o.StartTimeout < 0 {
+		return fmt.Errorf("emulator: Options.StartTimeout is %v; it must be positive, or zero for %v", o.StartTimeout, defaultStartTimeout)
+	}
+	if _, _, err := net.SplitHostPort(o.Addr); err != nil {
+		return fmt.Errorf("emulator: Options.Addr is %q; it must be host:port: %w", o.Addr, err)
+	}
+	for _, arg := range o.Args {
+		if flag := strings.TrimLeft(arg, "-"); flag == "host_port" || strings.HasPrefix(flag, "host_port=") {
+			return fmt.Errorf("emulator: Options.Args sets %q; the emulator's own port is always chosen by the system, and Options.Addr places the front", arg)
+		}
+	}
+	return nil
+}
