@@ -1,0 +1,22 @@
+package queue
+
+import (
+	"errors"
+
+	"github.com/spanqueue/spanqueue/internal/backend"
+)
+
+var (
+	// ErrNotHeld is wrapped by every guarded write that did not find the delivery: it was acknowledged, sent again or
+	// purged, by somebody else or by an earlier run of the same function. The Spanner error is wrapped beside it.
+	ErrNotHeld = backend.ErrNotHeld
+
+	// ErrExists is wrapped when a sent key is already in the queue.
+	ErrExists = errors.New("queue: key already in the queue")
+
+	// ErrMismatch is wrapped when OrIgnore finds the key in the queue with another payload.
+	ErrMismatch = errors.New("queue: key already in the queue with another payload")
+
+	// ErrInvalid is wrapped when a message or an argument is refused before anything was sent to the database.
+	ErrInvalid = errors.New("queue: invalid")
+)

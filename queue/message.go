@@ -1,0 +1,79 @@
+package queue
+
+import (
+	"fmt"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/internal/backend"
+)
+
+// Message is one delivery of a message. It is not changed after it was received; whoever holds it may read it at any
+// time, and must not change what its fields point to.
+type Message struct {
+	// Key names the message. Its parts are int64, string, []byte, bool, time.Time, civil.Date, big.Rat or uuid.UUID by
+	// their columns' types; a NULL part is the matching spanner.Null type (nil for BYTES).
+	Key spanner.Key
+
+	// Payload holds what was sent, byte for byte. A STRING payload is its UTF-8 text and a proto its serialised form.
+	// JSON is the text that the database stored, digits kept.
+	Payload []byte
+
+	// DeliverTime is when this delivery became due, as the database has it.
+	DeliverTime time.Time
+
+	// Lease came with the delivery. Renewing gives a new Lease and leaves this one as it is.
+	Lease Lease
+
+	// LastOfBatch is the service's word that it sends nothing more of this batch.
+	LastOfBatch bool
+
+	columns []string
+}
+
+// Lease is a claim on a delivery.
+type Lease struct {
+	// Token renews the lease. It dies with the first renewal.
+	Token string
+	// End is the database's stamp of the lease's end, for people to read. Never compare it with this machine's clock.
+	End time.Time
+}
+
+// Column returns the key part of the column with the given name, in any case. It reports false when the key has no such
+// column.
+func (m *Message) Column(name string) (any, bool) {
+	for i, c := range m.columns {
+		if equalName(c, name) {
+			return m.Key[i], true
+		}
+	}
+	return nil, false
+}
+
+// String names the delivery for a log: its key and due time, not its payload.
+func (m *Message) String() string {
+	return fmt.Sprintf("%v due %s", m.Key, m.DeliverTime.UTC().Format(time.RFC3339Nano))
+}
+
+func (q *Queue) message(d backend.Delivery) *Message {
+	return &Message{
+		Key:         d.Key,
+		Payload:     d.Payload,
+		DeliverTime: d.DeliverTime,
+		Lease:       Lease{Token: d.Token, End: d.LeaseEnd},
+		LastOfBatch: d.LastOfBatch,
+		columns:     q.columns,
+	}
+}
+
+// Delivery returns the message as the seam has it. It is for the packages of this module.
+func (m *Message) Delivery() backend.Delivery {
+	return backend.Delivery{
+		Key:         m.Key,
+		Payload:     m.Payload,
+		DeliverTime: m.DeliverTime,
+		Token:       m.Lease.Token,
+		LeaseEnd:    m.Lease.End,
+		LastOfBatch: m.LastOfBatch,
+	}
+}
