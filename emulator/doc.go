@@ -1,4 +1,5 @@
-// Package emulator finds the public Cloud Spanner emulator on this machine, starts it, and ends it.
+// Package emulator finds the public Cloud Spanner emulator on this machine, starts it with a front before it that knows
+// queues, and ends both.
 //
 //	e, err := emulator.Start(ctx, emulator.Options{})
 //	if err != nil {
@@ -11,14 +12,17 @@
 //
 // # Terms
 //
-// The emulator is Google's emulator_main, a program that keeps its databases in memory.
+// The emulator is Google's emulator_main, a program that keeps its databases in memory. It knows no queues, and runs one
+// transaction a session. The front is a server in this process to which clients talk instead; package front tells what
+// it adds. The bare emulator is the one behind the front; BackendAddr leads to it.
 //
 // # Where it is looked for
 //
 // In this order, and the first that is there is used:
 //
 //  1. Options.Binary.
-//  2. SPANNER_EMULATOR_HOST: an emulator that runs already. It is used as it is and never ended.
+//  2. SPANNER_EMULATOR_HOST: what runs there already, and is never ended. An emulator gets a front of this process. A
+//     front of the same version is used as it is; one of another version is refused.
 //  3. SPANNER_EMULATOR_BINARY: the path of an emulator_main.
 //  4. emulator_main in PATH.
 //  5. The Cloud SDK where the Debian, RPM and snap packages, Homebrew and the installer put it.

@@ -1,12 +1,16 @@
 package emulator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 
 	"google.golang.org/grpc"
+
+	"github.com/spanqueue/spanqueue/emulator/front"
 )
 
 // ErrDied is wrapped by what Err returns once the emulator has ended without Close.
@@ -14,9 +18,10 @@ var ErrDied = errors.New("emulator: ended by itself")
 
 // Emulator is a running emulator. Its methods may be called from several goroutines.
 type Emulator struct {
-	addr    string
-	backend string
+	addr    string           // for clients
+	backend string           // of the bare emulator; empty when a front that ran already is used
 	process *process         // nil for an emulator that ran already
+	front   *serving         // nil without a front of our own
 	conn    *grpc.ClientConn // to addr, for the admin calls
 
 	closeOnce sync.Once
@@ -30,6 +35,10 @@ type Emulator struct {
 // it answers. The end of ctx ends a start that is under way and nothing after it; Close ends the emulator. When Start
 // fails, nothing is left running. The error wraps ErrNotFound when there is no emulator on the machine.
 func Start(ctx context.Context, opts Options) (*Emulator, error) {
+	return startOn(ctx, opts, thisMachine(opts))
+}
+
+func startOn(ctx context.Context, opts Options, m machine) (*Emulator, error) {
 	opts = opts.withDefaults()
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -45,7 +54,7 @@ func Start(ctx context.Context, opts Options) (*Emulator, error) {
 			_ = e.shut()
 		}
 	}()
-	if err := e.open(ctx, opts); err != nil {
+	if err := e.open(ctx, opts, m); err != nil {
 		return nil, err
 	}
 	started = true
@@ -53,8 +62,22 @@ func Start(ctx context.Context, opts Options) (*Emulator, error) {
 	return e, nil
 }
 
-func (e *Emulator) open(ctx context.Context, opts Options) error {
-	f, err := find(ctx, opts, thisMachine(opts))
+func (e *Emulator) open(ctx context.Context, opts Options, m machine) error {
+	var listeners []net.Listener
+	if !opts.NoFront { // first, so that a port in use is refused before anything is started
+		var err error
+		if e.addr, listeners, err = listen(ctx, cmp.Or(opts.Addr, defaultAddr)); err != nil {
+			return err
+		}
+	}
+	taken := false
+	defer func() {
+		if !taken {
+			closeAll(listeners)
+		}
+	}()
+
+	f, err := find(ctx, opts, m)
 	if err != nil {
 		return err
 	}
@@ -62,8 +85,22 @@ func (e *Emulator) open(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	e.backend, e.process = b.addr, b.process
-	e.addr = e.backend
+	e.process = b.process
+	switch {
+	case b.front != "":
+		if err := reuse(b.addr, b.front, opts); err != nil {
+			return err
+		}
+		e.addr = b.addr
+	case opts.NoFront:
+		e.addr, e.backend = b.addr, b.addr
+	default:
+		e.backend = b.addr
+		taken = true
+		if e.front, err = serve(ctx, b.addr, listeners, opts.Front); err != nil {
+			return err
+		}
+	}
 	e.conn, err = dial(e.addr)
 	return err
 }
@@ -71,19 +108,27 @@ func (e *Emulator) open(ctx context.Context, opts Options) error {
 // watch waits for the end, whichever way it comes, and writes down why.
 func (e *Emulator) watch() {
 	defer close(e.done)
-	var processDone <-chan struct{} // nil never comes
+	var (
+		processDone <-chan struct{} // nil: never
+		frontFailed <-chan error
+		err         error
+	)
 	if e.process != nil {
 		processDone = e.process.done
 	}
-	select {
-	case <-e.closing:
-		return
-	case <-processDone:
+	if e.front != nil {
+		frontFailed = e.front.failed
 	}
 	select {
-	case <-e.closing: // Close was first
+	case <-e.closing:
+	case <-processDone:
+		err = e.process.failure()
+	case err = <-frontFailed:
+	}
+	select {
+	case <-e.closing: // what ended, Close has ended
 	default:
-		e.err = fmt.Errorf("%w: %w", ErrDied, e.process.failure())
+		e.err = fmt.Errorf("%w: %w", ErrDied, err)
 	}
 }
 
@@ -93,17 +138,31 @@ func (e *Emulator) shut() error {
 	if e.conn != nil {
 		errs = append(errs, e.conn.Close())
 	}
+	if e.front != nil {
+		errs = append(errs, e.front.close())
+	}
 	if e.process != nil {
 		errs = append(errs, e.process.stop())
 	}
 	return errors.Join(errs...)
 }
 
-// Addr is the address for clients, as host:port.
+// Addr is the address for clients, as host:port: the front's, or the bare emulator's with Options.NoFront. It is what
+// SPANNER_EMULATOR_HOST wants to be for programs in any language.
 func (e *Emulator) Addr() string { return e.addr }
 
-// BackendAddr is the address of the bare emulator, as host:port.
+// BackendAddr is the address of the bare emulator, as host:port. It is empty when SPANNER_EMULATOR_HOST named a front
+// that ran already, since a front does not tell what is behind it.
 func (e *Emulator) BackendAddr() string { return e.backend }
+
+// Front is the front, for its faults. It is nil with Options.NoFront, and when SPANNER_EMULATOR_HOST named a front that
+// ran already, in another process.
+func (e *Emulator) Front() *front.Server {
+	if e.front == nil {
+		return nil
+	}
+	return e.front.server
+}
 
 // Done is closed once the emulator has ended, by Close or by itself. There is no restart: an emulator keeps everything
 // in memory, so that a new one would know no database. Calls answer UNAVAILABLE from then on. Of an emulator that ran

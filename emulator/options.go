@@ -6,12 +6,17 @@ import (
 	"net"
 	"strings"
 	"time"
+
+	"github.com/spanqueue/spanqueue/emulator/front"
 )
 
-const defaultStartTimeout = 30 * time.Second
+const (
+	defaultStartTimeout = 30 * time.Second
+	defaultAddr         = "127.0.0.1:0"
+)
 
-// Options says which emulator is used and how. The zero value finds one, starts it on a free port and puts a front on
-// a free port of the loopback interface before it.
+// Options says which emulator is used and how. The zero value finds one, starts it on a free port and puts a front before
+// it, on another.
 type Options struct {
 	// Binary is the path of an emulator_main to start. It overrides the search. Empty: search, in the order of the
 	// package's documentation.
@@ -25,9 +30,14 @@ type Options struct {
 	// set --host_port. They are refused together with an emulator that runs already. Empty: none.
 	Args []string
 
-	// Addr is where the front listens, as host:port. Empty: a free port of the loopback interface. A port in use is
-	// refused.
+	// Addr is where the front listens, as host:port. Empty: 127.0.0.1 and a free port. A port in use is refused.
 	Addr string
+
+	// Front says how the front behaves. Its zero value is the service's behaviour.
+	Front front.Options
+
+	// NoFront leaves the front out: clients talk to the bare emulator, which knows no queues.
+	NoFront bool
 
 	// StartTimeout bounds the search and the start together, besides the context given to Start. Zero: 30 seconds.
 	StartTimeout time.Duration
@@ -37,9 +47,6 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Addr == "" {
-		o.Addr = "localhost:0"
-	}
 	if o.StartTimeout == 0 {
 		o.StartTimeout = defaultStartTimeout
 	}
@@ -53,8 +60,13 @@ func (o Options) validate() error {
 	if o.StartTimeout < 0 {
 		return fmt.Errorf("emulator: Options.StartTimeout is %v; it must be positive, or zero for %v", o.StartTimeout, defaultStartTimeout)
 	}
-	if _, _, err := net.SplitHostPort(o.Addr); err != nil {
-		return fmt.Errorf("emulator: Options.Addr is %q; it must be host:port: %w", o.Addr, err)
+	if o.Addr != "" {
+		if _, _, err := net.SplitHostPort(o.Addr); err != nil {
+			return fmt.Errorf("emulator: Options.Addr is %q; it must be host:port: %w", o.Addr, err)
+		}
+		if o.NoFront {
+			return fmt.Errorf("emulator: Options.Addr is %q, but it is the front's address and Options.NoFront is set; set only one of them", o.Addr)
+		}
 	}
 	for _, arg := range o.Args {
 		if flag := strings.TrimLeft(arg, "-"); flag == "host_port" || strings.HasPrefix(flag, "host_port=") {

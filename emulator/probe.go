@@ -11,10 +11,9 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-)
 
-// frontHeader is the response header in which a front tells its version.
-const frontHeader = "x-spanqueue-front"
+	"github.com/spanqueue/spanqueue/emulator/front"
+)
 
 // dial makes a connection for plain calls: by address, without credentials, whatever the environment says.
 func dial(addr string) (*grpc.ClientConn, error) {
@@ -34,7 +33,7 @@ func probe(ctx context.Context, conn *grpc.ClientConn) (version string, err erro
 	if err != nil {
 		return "", err
 	}
-	if v := header.Get(frontHeader); len(v) > 0 {
+	if v := header.Get(front.VersionHeader); len(v) > 0 {
 		return v[0], nil
 	}
 	return "", nil

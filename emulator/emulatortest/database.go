@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"cloud.google.com/go/spanner"
-	"github.com/spanqueue/spanqueue/emulator"
 	"google.golang.org/api/option"
+
+	"github.com/spanqueue/spanqueue/emulator"
+	"github.com/spanqueue/spanqueue/emulator/front"
 )
 
 // DB is a database of one test.
@@ -86,6 +88,10 @@ func (db *DB) client(t testing.TB, addr string, config spanner.ClientConfig, opt
 
 // Emulator returns the emulator that holds the database.
 func (db *DB) Emulator() *Emulator { return db.emulator }
+
+// Front returns the front, for its faults. The shared emulator has one for all tests: a fault that is not bound to this
+// database by its rule hits them all.
+func (db *DB) Front() *front.Server { return db.emulator.Front() }
 
 // Endpoint is the address for clients, as host:port.
 func (db *DB) Endpoint() string { return db.emulator.Addr() }
