@@ -168,8 +168,7 @@ func (p *parser) interleave() (Interleave, token.Pos, error) {
 	if err := p.expect("INTERLEAVE", "IN"); err != nil {
 		return Interleave{}, pos, err
 	}
-	// A table may be called Parent: then no name follows the word.
-	i := Interleave{InParent: p.isWord(0, "PARENT") && p.at(1).Kind == token.TokenIdent && p.accept("PARENT")}
+	i := Interleave{InParent: p.accept("PARENT")}
 	var err error
 	if i.Table, _, err = p.objectName("the name of the parent table"); err != nil {
 		return Interleave{}, pos, err

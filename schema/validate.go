@@ -87,7 +87,7 @@ func (q Queue) validateColumns() error {
 }
 
 func (c Column) validate(field string) error {
-	if why := nameProblem(c.Name); why != "" {
+	if why := identProblem(c.Name); why != "" {
 		return fieldErrorf(field+".Name", c.Name, "a column's name %s", why)
 	}
 	switch {

@@ -1,0 +1,100 @@
+package schema
+
+import "fmt"
+
+// DeadLetters is the table that keeps the messages of one queue that were given
+// up, with their bytes and the reason.
+//
+// The key is the queue's own key and then the time of death, since a key can be
+// sent again and die again. A key part may be NULL where the queue allows it.
+type DeadLetters struct {
+	// Queue is the queue whose messages are kept. It may have 15 key columns at
+	// most: the table's key has one more, and 16 are allowed.
+	Queue Queue
+	// Table is the table's name. Empty: the queue's name with "DeadLetters"
+	// after it.
+	Table string
+	// RetentionDays deletes a message so many days after its death. 0 keeps
+	// dead letters for ever.
+	RetentionDays int64
+}
+
+// DeadLetterColumns are the names of a dead-letter table's columns besides the
+// queue's key. They are the field names, with an underscore after those that
+// the queue's key uses itself.
+type DeadLetterColumns struct {
+	// DeadAt TIMESTAMP, last part of the key: when the message was given up.
+	// It can take the commit timestamp.
+	DeadAt string
+	// Payload, of the queue's own type: the message as it was sent.
+	Payload string
+	// DeliverTime TIMESTAMP: the delivery that was the last.
+	DeliverTime string
+	// Reason STRING: why it was given up, in one of a few fixed words.
+	Reason string
+	// Error STRING, may be NULL: the text of the last error.
+	Error string
+	// Attempts INT64: failed attempts and starts without an outcome.
+	Attempts string
+	// FirstAt and LastAt TIMESTAMP, may be NULL: first and last attempt that is
+	// known of. Both can take the commit timestamp.
+	FirstAt, LastAt string
+	// Handler STRING, may be NULL: the handler that had the message last.
+	Handler string
+}
+
+// TableName returns the name of the table.
+func (d DeadLetters) TableName() string { return tableName(d.Table, d.Queue, "DeadLetters") }
+
+// Columns returns the names of the table's own columns.
+func (d DeadLetters) Columns() DeadLetterColumns {
+	q := d.Queue
+	return DeadLetterColumns{
+		DeadAt:      ownName(q, "DeadAt"),
+		Payload:     PayloadColumn,
+		DeliverTime: DeliverTimeColumn,
+		Reason:      ownName(q, "Reason"),
+		Error:       ownName(q, "Error"),
+		Attempts:    ownName(q, "Attempts"),
+		FirstAt:     ownName(q, "FirstAt"),
+		LastAt:      ownName(q, "LastAt"),
+		Handler:     ownName(q, "Handler"),
+	}
+}
+
+// Validate returns nil if the queue is valid and the table can be made for it,
+// and otherwise an error that wraps a *FieldError.
+func (d DeadLetters) Validate() error {
+	if err := validateQueueTable(d.Queue, d.TableName(), d.RetentionDays); err != nil {
+		return err
+	}
+	if n := len(d.Queue.KeyColumns); n >= maxKeyColumns {
+		return fieldErrorf("Queue.KeyColumns", fmt.Sprint(n),
+			"a dead-letter table's key has one column more than the queue's, and %d are allowed", maxKeyColumns)
+	}
+	return nil
+}
+
+// Statements returns the DDL that creates the table: one statement.
+func (d DeadLetters) Statements() []string {
+	names := d.Columns()
+	t := table{
+		name: d.TableName(),
+		columns: append(keyColumnsOf(d.Queue),
+			Column{Name: names.DeadAt, Type: Timestamp(), NotNull: true, AllowCommitTimestamp: true},
+			Column{Name: names.Payload, Type: d.Queue.Payload, NotNull: true},
+			Column{Name: names.DeliverTime, Type: Timestamp(), NotNull: true},
+			Column{Name: names.Reason, Type: String(Max), NotNull: true},
+			Column{Name: names.Error, Type: String(Max)},
+			Column{Name: names.Attempts, Type: Int64(), NotNull: true},
+			Column{Name: names.FirstAt, Type: Timestamp(), AllowCommitTimestamp: true},
+			Column{Name: names.LastAt, Type: Timestamp(), AllowCommitTimestamp: true},
+			Column{Name: names.Handler, Type: String(Max)},
+		),
+		key: append(d.Queue.KeyParts(), KeyPart{Column: names.DeadAt}),
+	}
+	if d.RetentionDays > 0 {
+		t.rowDeletion = RowDeletion{Column: names.DeadAt, Days: d.RetentionDays}
+	}
+	return []string{t.ddl()}
+}
