@@ -1,0 +1,35 @@
+# Everything a contributor needs. `make` alone lists it.
+.DEFAULT_GOAL := help
+
+GO          ?= go
+# The same flags everywhere, so that everything shares one build cache.
+TESTFLAGS   ?= -race -timeout=10m
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## run the main job: points granted exactly once, under faults
+	$(GO) run ./examples/points
+
+.PHONY: test
+test: ## what must always pass: format, vet, and every test under the race detector
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) test $(TESTFLAGS) ./...
+
+.PHONY: test-long
+test-long: ## the tests of make test and those that take minutes
+	SPANQUEUE_LONG=1 $(GO) test $(TESTFLAGS:10m=60m) ./...
+
+.PHONY: bench
+bench: ## the figures of the README, each against the obvious way, in one run
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./emulator/front ./processor
+
+.PHONY: lint
+lint: ## gofmt, vet and staticcheck
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
