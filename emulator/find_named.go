@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 )
 
@@ -16,7 +17,11 @@ func namedHost(value string) (found, error) {
 	for _, scheme := range []string{"http://", "https://", "passthrough:///"} {
 		addr = strings.TrimPrefix(addr, scheme)
 	}
-	if _, _, err := net.SplitHostPort(addr); err != nil {
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
 		return found{}, fmt.Errorf("emulator: SPANNER_EMULATOR_HOST is %q, which is not host:port (%w): correct it, or unset it to have an emulator started", value, err)
 	}
 	return found{running: addr}, nil
