@@ -1,0 +1,37 @@
+package settle
+
+import (
+	"context"
+	"errors"
+
+	"cloud.google.com/go/spanner"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// abortedByServer says whether the database has aborted the transaction, also when the handler has made the error
+// unrecognisable or made one up. Google's client remembers the abort but does not tell; it does refuse further statements
+// of an aborted transaction before it looks at their context. So a statement whose context has ended already tells the
+// two apart without a call: the state's own error, or Canceled. Should a later client do otherwise, an abort is taken for
+// an error of the handler, and the message is retried.
+func abortedByServer(tx *spanner.ReadWriteTransaction) bool {
+	if tx == nil {
+		return false
+	}
+	ended, end := context.WithCancel(context.Background())
+	end()
+	it := tx.Query(ended, spanner.Statement{SQL: "SELECT 1"})
+	defer it.Stop()
+	_, err := it.Next()
+	return spanner.ErrCode(err) == codes.FailedPrecondition
+}
+
+// abortedError returns the error that makes Google's client run the function again: the database's own if the handler's
+// error wraps it, since that one says how long to wait.
+func abortedError(err error) error {
+	var own *spanner.Error
+	if errors.As(err, &own) && spanner.ErrCode(own) == codes.Aborted {
+		return own
+	}
+	return status.Error(codes.Aborted, "spanqueue: the database aborted the transaction")
+}

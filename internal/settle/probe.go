@@ -1,0 +1,59 @@
+package settle
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/internal/backend"
+	"google.golang.org/grpc/codes"
+)
+
+const (
+	// probeTimeout bounds one probe: the client would ask again for ever.
+	probeTimeout = 10 * time.Second
+	// probePause is the widest pause before the next probe.
+	probePause = time.Second
+)
+
+// probe asks until it is answered whether the delivery is still in the queue, or until giveUp. A role that may not read
+// the queue cannot ask: the delivery then counts as present, since running again is always safe.
+func (x *Tx) probe(ctx context.Context, giveUp time.Time) (backend.Presence, error) {
+	for {
+		timeout := min(probeTimeout, max(time.Until(giveUp), time.Millisecond))
+		probeCtx, cancel := context.WithTimeout(ctx, timeout)
+		presence, err := x.Queue.Probe(probeCtx, x.Delivery)
+		cancel()
+		switch {
+		case err == nil:
+			return presence, nil
+		case spanner.ErrCode(err) == codes.PermissionDenied:
+			return backend.Present, nil
+		case !time.Now().Before(giveUp) || !pause(ctx, min(probePause, time.Until(giveUp))):
+			return backend.Present, err
+		}
+	}
+}
+
+// pause waits for a random part of d and reports false if ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(rand.N(d) + 1)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// isTransactionNotFound tells a transaction that the server has forgotten, after a restart or after its commit, from a
+// row or table that is not there. The code is the same; only the text differs.
+func isTransactionNotFound(err error) bool {
+	return strings.Contains(strings.ToLower(err.Error()), "transaction")
+}

@@ -1,0 +1,215 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/internal/backend"
+	"google.golang.org/grpc/codes"
+)
+
+// Tx is a guarded transaction. All fields must be set.
+type Tx struct {
+	Queue    backend.Queue
+	Delivery backend.Delivery
+	// Tag becomes the transaction tag.
+	Tag string
+	// Body does what is to happen together with the acknowledgement, which has been done when it is called. It may be
+	// called several times; each time what it wrote before is undone.
+	Body func(context.Context, backend.Tx) error
+
+	// MaxRuns bounds how often the database may make the transaction run in one go.
+	MaxRuns int
+	// CommitTimeout is how long a commit is waited for before its outcome counts as unknown.
+	CommitTimeout time.Duration
+	// ResolveTimeout bounds the search for an unknown outcome, from the moment it became unknown.
+	ResolveTimeout time.Duration
+}
+
+// Result is what became of a guarded transaction.
+type Result int
+
+const (
+	// Committed: the commit was answered.
+	Committed Result = iota
+	// Settled: a commit's answer was lost, and the delivery is gone from the queue: by that commit or by another holder.
+	Settled
+	// NotHeld: the delivery was gone before a commit was sent.
+	NotHeld
+	// BodyFailed: the body returned an error. Nothing was kept.
+	BodyFailed
+	// Refused: the database refused the commit for what the body wrote. Nothing was kept.
+	Refused
+	// AbortedTooOften: the database aborted the transaction MaxRuns times. Nothing was kept.
+	AbortedTooOften
+	// Unreachable: the database did not answer before a commit was sent. Nothing was kept.
+	Unreachable
+	// Unresolved: a commit's answer was lost, and what became of it could not be learned. It may still land.
+	Unresolved
+)
+
+// Verdict says what became of a guarded transaction, and what it took.
+type Verdict struct {
+	Result Result
+	// Err says why; it is nil for Committed and Settled, and the body's own error for BodyFailed.
+	Err error
+	// Runs counts how often the function ran, Aborts how often that was because the database had aborted it.
+	Runs, Aborts int
+	// Unknown counts the commits whose outcome was unknown at first.
+	Unknown int
+}
+
+var (
+	// errBody leaves the transaction function in place of the body's own error, so that Google's client finds no status
+	// in it to run the function again for.
+	errBody          = errors.New("spanqueue: rolled back")
+	errTooManyAborts = errors.New("spanqueue: the database aborted the transaction too often")
+	errCommitTimeout = errors.New("spanqueue: the commit was not answered in time")
+)
+
+// rerunPause is the widest pause before a transaction whose outcome is unknown is run again.
+const rerunPause = 50 * time.Millisecond
+
+// Run runs the transaction, and again while that is safe and needed. It blocks until the outcome is known or cannot be
+// learned within the bounds; ctx should outlive a stop of the program's loop.
+func (x *Tx) Run(ctx context.Context) Verdict {
+	var v Verdict
+	var giveUp time.Time // when to stop asking; set once an outcome is unknown
+	for {
+		t := x.once(ctx)
+		v.Runs += t.runs
+		v.Aborts += t.aborts()
+		if r, known := t.result(v.Unknown > 0); known {
+			v.Result, v.Err = r, t.err
+			switch r {
+			case Settled:
+				// The guard itself has answered: the delivery was there when a commit of ours was sent, and is gone.
+				v.Err = nil
+				if t.sentBefore {
+					v.Unknown++
+				}
+			case BodyFailed:
+				v.Err = t.bodyErr
+			}
+			return v
+		}
+
+		// The outcome of a commit, of this call or of an earlier one, is unknown.
+		if t.sent {
+			v.Unknown++
+		}
+		if giveUp.IsZero() {
+			giveUp = time.Now().Add(x.ResolveTimeout)
+		}
+		presence, err := x.probe(ctx, giveUp)
+		switch {
+		case err != nil:
+			v.Result, v.Err = Unresolved, errors.Join(t.err, err)
+			return v
+		case presence != backend.Present:
+			v.Result, v.Err = Settled, nil
+			return v
+		case t.sent && !MayHaveLanded(t.err):
+			v.Result, v.Err = Refused, t.err
+			return v
+		case !time.Now().Before(giveUp) || !pause(ctx, rerunPause):
+			v.Result, v.Err = Unresolved, t.err
+			return v
+		}
+		// The commit had not landed when the probe was answered. It may land yet: run again, and let the guard decide.
+	}
+}
+
+// try is one call of RunTx. What it says of a run is of the last one.
+type try struct {
+	runs    int
+	missed  bool  // the ack found nothing
+	bodyErr error // what the body returned
+	sent    bool  // the function returned nil: a commit was sent
+	// sentBefore: an earlier run's commit was sent. When the client runs the function again after it, the commit was
+	// aborted, or its answer was lost.
+	sentBefore bool
+	err        error
+}
+
+// result reads the outcome from a try, if it shows one. unknownBefore says that a commit of an earlier try may have landed.
+func (t try) result(unknownBefore bool) (Result, bool) {
+	switch {
+	case t.err == nil:
+		return Committed, true
+	case t.missed && (t.sentBefore || unknownBefore):
+		return Settled, true
+	case t.missed:
+		return NotHeld, true
+	case t.bodyErr != nil:
+		return BodyFailed, true
+	case errors.Is(t.err, errTooManyAborts):
+		return AbortedTooOften, true
+	case !t.sent && !unknownBefore:
+		return Unreachable, true
+	}
+	return Unresolved, false
+}
+
+// aborts returns how often the database made the function run again. A first statement that misses does so too, once.
+func (t try) aborts() int {
+	if t.missed {
+		return max(0, t.runs-2)
+	}
+	return max(0, t.runs-1)
+}
+
+// once runs the transaction as Google's client does: again after an abort, and after some lost answers to Commit.
+func (x *Tx) once(ctx context.Context) try {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var t try
+	var timer *time.Timer
+	t.err = x.Queue.RunTx(ctx, backend.TxOptions{Tag: x.Tag}, func(ctx context.Context, tx backend.Tx) error {
+		if timer != nil {
+			timer.Stop() // the commit of the run before was answered
+		}
+		t.sentBefore = t.sentBefore || t.sent
+		t.runs++
+		t.bodyErr, t.missed, t.sent = nil, false, false
+		if t.runs > x.MaxRuns {
+			return errTooManyAborts
+		}
+		if err := tx.Ack(ctx, x.Delivery); err != nil {
+			t.missed = errors.Is(err, backend.ErrNotHeld)
+			return err
+		}
+		if err := x.Body(ctx, tx); err != nil {
+			if abortedByServer(tx.Spanner()) {
+				return abortedError(err)
+			}
+			if context.Cause(ctx) == errCommitTimeout {
+				t.sent = true // the run before was not answered in time, and this one began as the timer went off
+				return err
+			}
+			t.bodyErr = err
+			return errBody
+		}
+		t.sent = true
+		timer = time.AfterFunc(x.CommitTimeout, func() { cancel(errCommitTimeout) })
+		return nil
+	})
+	if timer != nil {
+		timer.Stop()
+	}
+	return t
+}
+
+// MayHaveLanded says whether a commit that was answered with this error may have landed, or may yet. Any other code is
+// the database's refusal of what was written.
+func MayHaveLanded(err error) bool {
+	switch spanner.ErrCode(err) {
+	case codes.DeadlineExceeded, codes.Canceled, codes.Unavailable, codes.Internal, codes.Unknown, codes.Aborted, codes.ResourceExhausted:
+		return true
+	case codes.NotFound:
+		return isTransactionNotFound(err)
+	}
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
