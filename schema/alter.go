@@ -81,7 +81,7 @@ func (s SetInterleave) change(q Queue) (Queue, error) {
 	if !sameName(q.Interleave.Table, s.Interleave.Table) {
 		return q, fmt.Errorf("SET INTERLEAVE IN %s: the parent cannot change, and it is %q", s.Interleave.Table, q.Interleave.Table)
 	}
-	q.Interleave = s.Interleave
+	q.Interleave.InParent, q.Interleave.OnDelete = s.Interleave.InParent, s.Interleave.OnDelete
 	return q, nil
 }
 

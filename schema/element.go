@@ -3,8 +3,6 @@ package schema
 import (
 	"fmt"
 	"strings"
-
-	"github.com/cloudspannerecosystem/memefish"
 )
 
 // Element is something that Apply can make stand in the database: Queue,
@@ -53,7 +51,7 @@ func (s SQL) Statements() []string {
 }
 
 func (s SQL) split() ([]string, error) {
-	raw, err := memefish.SplitRawStatements("", string(s))
+	raw, err := splitStatements(string(s))
 	if err != nil {
 		return nil, fmt.Errorf("schema: SQL: %w", err)
 	}

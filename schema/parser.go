@@ -61,7 +61,7 @@ func (p *parser) lex() {
 	if n := len(p.toks); n > 0 && (p.toks[n-1].Kind == token.TokenEOF || p.toks[n-1].Kind == token.TokenBad) {
 		return
 	}
-	if err := p.lexer.NextToken(); err != nil {
+	if err := guarded(p.lexer.NextToken); err != nil {
 		bad := token.Token{Kind: token.TokenBad, Pos: p.lexer.Token.Pos, End: p.lexer.Token.Pos}
 		var lexical *memefish.Error
 		if errors.As(err, &lexical) {
