@@ -2,7 +2,6 @@ package settle
 
 import (
 	"context"
-	"errors"
 
 	"cloud.google.com/go/spanner"
 	"google.golang.org/grpc/codes"
@@ -26,12 +25,11 @@ func abortedByServer(tx *spanner.ReadWriteTransaction) bool {
 	return spanner.ErrCode(err) == codes.FailedPrecondition
 }
 
-// abortedError returns the error that makes Google's client run the function again: the database's own if the handler's
-// error wraps it, since that one says how long to wait.
+// abortedError returns the error that makes Google's client run the function again: the handler's, if it still shows the
+// database's own, since that one says how long to wait.
 func abortedError(err error) error {
-	var own *spanner.Error
-	if errors.As(err, &own) && spanner.ErrCode(own) == codes.Aborted {
-		return own
+	if spanner.ErrCode(err) == codes.Aborted {
+		return err
 	}
 	return status.Error(codes.Aborted, "spanqueue: the database aborted the transaction")
 }
