@@ -5,51 +5,74 @@ import (
 	"time"
 )
 
-// OperationShards is the number of values of the Shard column of an operations
-// table. Times of completion only grow; behind a shard they do not all go to
+// OperationShards is the number of values of an operations table's Shard
+// column. Times of completion only grow; behind a shard they do not all go to
 // the end of one index.
 const OperationShards = 16
 
-// DefaultOperationsRetention is the time for which a finished operation is
-// remembered when Operations.Retention is zero.
-const DefaultOperationsRetention = 48 * time.Hour
+// defaultRetention is what Operations.Retention means when it is zero.
+const defaultRetention = 48 * time.Hour
 
 // Operations is the table of remembered operations that package idempotency
-// works on. Applications read it if they like and never write it.
+// works on. The zero value is a usable definition.
 type Operations struct {
-	// Name of the table. Empty: "Operations".
-	Name string
-	// Retention is how long a finished operation is remembered, from 1 second
-	// on, counted from the commit that ended it. Zero: 48 hours. It is judged
-	// when a record is read, to the second; the row itself goes later, by the
-	// sweep of idempotency.Reaper or by the table's row deletion policy, which
-	// counts whole days and is never shorter.
+	// Table is the table's name. Empty: "Operations".
+	Table string
+	// Retention is how long a finished operation is remembered, counted from
+	// the commit that ended it, in whole seconds (rounded up). Zero: 48 hours.
+	// At least 1 second. It is judged when a record is read. The row itself
+	// goes later: by the sweep of idempotency.Reaper, or by the row deletion
+	// policy, which counts whole days and is never the shorter of the two.
 	Retention time.Duration
 }
 
-// WithDefaults returns the definition with zero values filled in.
-func (o Operations) WithDefaults() Operations {
-	if o.Name == "" {
-		o.Name = "Operations"
+// TableName returns the name of the table.
+func (o Operations) TableName() string {
+	if o.Table == "" {
+		return "Operations"
 	}
-	if o.Retention == 0 {
-		o.Retention = DefaultOperationsRetention
-	}
-	return o
+	return o.Table
 }
 
-// ByCompletion is the name of the index that finds finished operations by
-// their age, and unfinished ones.
-func (o Operations) ByCompletion() string { return o.WithDefaults().Name + "ByCompletion" }
+// IndexName returns the name of the index by time of completion, in which
+// operations that have not ended come first.
+func (o Operations) IndexName() string { return o.TableName() + "ByCompletion" }
+
+// RetentionSeconds returns for how long a finished operation is remembered.
+func (o Operations) RetentionSeconds() int64 {
+	retention := o.Retention
+	if retention == 0 {
+		retention = defaultRetention
+	}
+	return int64((retention + time.Second - 1) / time.Second)
+}
+
+// Validate returns nil if the table can be made, and otherwise a *FieldError.
+func (o Operations) Validate() error {
+	if why := nameProblem(o.TableName()); why != "" {
+		return fieldErrorf("Table", o.Table, "the table's name %s", why)
+	}
+	if why := nameProblem(o.IndexName()); why != "" {
+		return fieldErrorf("Table", o.Table, "the name of its index, %s, %s", o.IndexName(), why)
+	}
+	if o.Retention != 0 && o.Retention < time.Second {
+		return fieldErrorf("Retention", o.Retention.String(), "must be 0 (48h) or at least 1s")
+	}
+	return nil
+}
 
 // Statements returns the DDL that creates the table and its index.
 //
-// CompletedAt is NULL until the operation has ended, so neither the policy nor
-// a sweep can touch work in progress. Times that are compared are commit
-// timestamps: no client's clock is ever written.
+// Every time in it is a commit timestamp, never a client's. A lease ends
+// LeaseMillis after LeasedAt, a record expires RetainSeconds after CompletedAt.
+// CompletedAt is NULL until the operation has ended, so that neither the policy
+// nor a sweep can touch work in progress.
 func (o Operations) Statements() []string {
-	o = o.WithDefaults()
-	table := fmt.Sprintf(`CREATE TABLE %s (
+	name := quoteIdent(o.TableName())
+	const secondsOfDay = 24 * 60 * 60
+	days := (o.RetentionSeconds() + secondsOfDay - 1) / secondsOfDay
+	return []string{
+		fmt.Sprintf(`CREATE TABLE %s (
   Scope STRING(128) NOT NULL,
   Operation STRING(128) NOT NULL,
   OperationKey STRING(255) NOT NULL,
@@ -60,34 +83,19 @@ func (o Operations) Statements() []string {
   Steps BYTES(MAX),
   Owner STRING(36),
   Generation INT64 NOT NULL,
-  LeasedAt TIMESTAMP OPTIONS (allow_commit_timestamp=true),
+  LeasedAt TIMESTAMP OPTIONS (allow_commit_timestamp = true),
   LeaseMillis INT64 NOT NULL,
-  ResultCode INT64,
+  ResultCode INT64 NOT NULL,
   ResultType STRING(255),
-  ResultVersion INT64,
+  ResultVersion INT64 NOT NULL,
   ResultBody BYTES(MAX),
-  BodyDropped BOOL,
+  BodyDropped BOOL NOT NULL,
   ResourceId STRING(1024),
-  CreatedAt TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp=true),
-  CompletedAt TIMESTAMP OPTIONS (allow_commit_timestamp=true),
-  RetainSeconds INT64 NOT NULL
+  CreatedAt TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true),
+  CompletedAt TIMESTAMP OPTIONS (allow_commit_timestamp = true),
+  RetainSeconds INT64 NOT NULL,
 ) PRIMARY KEY (Scope, Operation, OperationKey),
-  ROW DELETION POLICY (OLDER_THAN(CompletedAt, INTERVAL %d DAY))`, o.Name, o.deletionDays())
-	index := fmt.Sprintf(`CREATE INDEX %s ON %s (Shard, CompletedAt) STORING (RetainSeconds)`, o.ByCompletion(), o.Name)
-	return []string{table, index}
-}
-
-// deletionDays rounds up: a row must not go before its record has expired.
-func (o Operations) deletionDays() int64 {
-	const day = 24 * time.Hour
-	return int64((o.Retention + day - 1) / day)
-}
-
-// Validate reports the first thing that is wrong with the definition.
-func (o Operations) Validate() error {
-	o = o.WithDefaults()
-	if o.Retention < time.Second {
-		return fmt.Errorf("schema: Operations.Retention is %v; it must be at least 1s", o.Retention)
+ROW DELETION POLICY (OLDER_THAN(CompletedAt, INTERVAL %d DAY))`, name, days),
+		fmt.Sprintf(`CREATE INDEX %s ON %s (Shard, CompletedAt) STORING (RetainSeconds)`, quoteIdent(o.IndexName()), name),
 	}
-	return nil
 }

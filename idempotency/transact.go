@@ -1,0 +1,167 @@
+package idempotency
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"google.golang.org/grpc/codes"
+)
+
+// errNothingToWrite is returned by a transaction function that has found all
+// it wanted: its transaction is rolled back, which no commit of unknown
+// outcome can come of.
+var errNothingToWrite = errors.New("idempotency: nothing to write")
+
+// errRolledBack leaves the transaction function in place of f's own error, so
+// that the client finds no status in it for which it would run f again.
+var errRolledBack = errors.New("idempotency: rolled back")
+
+var (
+	errHandlerTimeout = errors.New("idempotency: Config.HandlerTimeout has passed")
+	errCommitTimeout  = errors.New("idempotency: no answer to Commit within Config.CommitTimeout")
+)
+
+type txFunc func(context.Context, *spanner.ReadWriteTransaction) error
+
+// ending is how a transaction ended: committed, or with nothing to write, if
+// err is nil.
+type ending struct {
+	err error
+	// at is the commit timestamp, zero if nothing was written.
+	at time.Time
+	// asked says that f had returned nil, so that err came in place of
+	// Commit's answer and the writes may have landed.
+	asked bool
+}
+
+// transact runs f as one read-write transaction. The end of ctx ends f and the
+// waits between its runs, but not a Commit that is on its way: only
+// CommitTimeout ends that. So a caller who goes away does not turn a commit
+// into one of unknown outcome. Each run of f has timeout, if it is not zero.
+//
+// A panic of f comes out of transact, after the rollback that the client alone
+// would leave out; its stack is logged. runtime.Goexit cannot be caught: the
+// transaction then stays open until the server ends it.
+func (s *Store) transact(ctx context.Context, tag string, timeout time.Duration, f txFunc) ending {
+	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	g := gate{cancel: cancel, bound: s.cfg.CommitTimeout}
+	defer g.open()
+	unlink := context.AfterFunc(ctx, func() { g.callerGone(context.Cause(ctx)) })
+	defer unlink()
+
+	var crashed *crash
+	var own error
+	resp, err := s.client.ReadWriteTransactionWithOptions(base, func(base context.Context, tx *spanner.ReadWriteTransaction) error {
+		g.open()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if timeout > 0 {
+			var done context.CancelFunc
+			base, done = context.WithTimeoutCause(base, timeout, errHandlerTimeout)
+			defer done()
+		}
+		own = withCause(base, catch(&crashed, func() error { return f(base, tx) }))
+		switch {
+		case own == nil:
+			g.close()
+			return nil
+		case spanner.ErrCode(own) == codes.Aborted:
+			return own // the client waits as long as it says, and runs f again
+		default:
+			return errRolledBack
+		}
+	}, TransactionOptions(spanner.TransactionOptions{TransactionTag: tag}))
+	if crashed != nil {
+		s.cfg.Logger.ErrorContext(ctx, "idempotency: panic in a transaction, which was rolled back",
+			"panic", fmt.Sprint(crashed.value), "stack", string(crashed.stack))
+		panic(crashed.value)
+	}
+	if errors.Is(err, errRolledBack) {
+		err = own
+	}
+	if errors.Is(err, errNothingToWrite) {
+		return ending{}
+	}
+	if err != nil {
+		return ending{err: withCause(base, err), asked: g.isClosed()}
+	}
+	return ending{at: resp.CommitTs.UTC()}
+}
+
+// withCause adds to err why ctx has ended: the client's own errors say only
+// that it has.
+func withCause(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if err == nil || cause == nil || errors.Is(err, cause) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", cause, err)
+}
+
+// gate keeps the end of the caller's context away from a Commit.
+type gate struct {
+	cancel context.CancelCauseFunc
+	bound  time.Duration
+
+	mu     sync.Mutex
+	closed bool
+	timer  *time.Timer
+}
+
+// close: Commit is about to be sent.
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	g.timer = time.AfterFunc(g.bound, func() { g.cancel(errCommitTimeout) })
+}
+
+// open: the function runs, again if the last Commit was aborted.
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = false
+	if g.timer != nil {
+		g.timer.Stop()
+	}
+}
+
+func (g *gate) callerGone(cause error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed {
+		g.cancel(cause)
+	}
+}
+
+func (g *gate) isClosed() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.closed
+}
+
+// crash is a panic of f.
+type crash struct {
+	value any
+	stack []byte
+}
+
+// errPanicked makes the client roll back. It says nothing of the panic's
+// value: an error in it could make the client run f again.
+var errPanicked = errors.New("idempotency: panic")
+
+func catch(c **crash, f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			*c, err = &crash{v, debug.Stack()}, errPanicked
+		}
+	}()
+	return f()
+}
