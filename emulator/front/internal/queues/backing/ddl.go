@@ -1,0 +1,113 @@
+package backing
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cloudspannerecosystem/memefish"
+	"github.com/cloudspannerecosystem/memefish/token"
+
+	"github.com/spanqueue/spanqueue/schema"
+)
+
+const (
+	// DeclarationPrefix begins the names of declaration tables.
+	DeclarationPrefix = "spanqueue_queue_"
+	indexPrefix       = "spanqueue_sent_"
+
+	maxName = 128
+)
+
+// objectName puts the prefix before a queue's name, within the length that Spanner allows.
+func objectName(prefix, queue string) string {
+	name := prefix + queue
+	if len(name) <= maxName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(strings.ToLower(queue)))
+	return name[:maxName-17] + "_" + hex.EncodeToString(sum[:8])
+}
+
+// Create returns the statements that create the queue. declared is the statement as the user wrote it. The clock of
+// the queue is ahead of the emulator's by clockOffset, which a DeliverTime of "now" must show.
+func (q *Queue) Create(declared string, ifNotExists bool, clockOffset time.Duration) []string {
+	exists := ""
+	if ifNotExists {
+		exists = "IF NOT EXISTS "
+	}
+	quote := token.QuoteSQLIdent
+	d := q.Definition
+
+	var table strings.Builder
+	fmt.Fprintf(&table, "CREATE TABLE %s%s (\n", exists, quote(d.Name))
+	for _, c := range d.KeyColumns {
+		fmt.Fprintf(&table, "  %s,\n", c.DDL())
+	}
+	payload := schema.Column{Name: schema.PayloadColumn, Type: d.Payload, NotNull: true, Hidden: d.PayloadHidden}
+	fmt.Fprintf(&table, "  %s,\n", payload.DDL())
+	fmt.Fprintf(&table, "  %s TIMESTAMP NOT NULL DEFAULT (%s),\n", schema.DeliverTimeColumn, Now(clockOffset))
+	fmt.Fprintf(&table, "  %s STRING(36) NOT NULL DEFAULT (GENERATE_UUID()) HIDDEN,\n", generationColumn)
+	fmt.Fprintf(&table, "  %s TIMESTAMP NOT NULL DEFAULT (CURRENT_TIMESTAMP()) HIDDEN\n", sentColumn)
+	var parts []string
+	for _, p := range d.KeyParts() {
+		parts = append(parts, p.DDL())
+	}
+	fmt.Fprintf(&table, ") PRIMARY KEY (%s)", strings.Join(parts, ", "))
+	for _, clause := range []string{d.Interleave.DDL(), d.RowDeletion.DDL()} {
+		if clause != "" {
+			table.WriteString(",\n" + clause)
+		}
+	}
+	return []string{
+		table.String(),
+		fmt.Sprintf("CREATE INDEX %s%s ON %s (%s) STORING (%s, %s)", exists, q.indexName(), quote(d.Name),
+			sentColumn, schema.DeliverTimeColumn, generationColumn),
+		fmt.Sprintf("CREATE TABLE %s%s (\n  Declaration STRING(MAX) NOT NULL DEFAULT (%s)\n) PRIMARY KEY (Declaration)",
+			exists, q.declarationName(), token.QuoteSQLString(declared)),
+	}
+}
+
+// Drop returns the statements that drop the queue.
+func (q *Queue) Drop() []string {
+	return []string{
+		"DROP INDEX " + q.indexName(),
+		"DROP TABLE " + token.QuoteSQLIdent(q.Name()),
+		"DROP TABLE " + q.declarationName(),
+	}
+}
+
+func (q *Queue) indexName() string       { return objectName(indexPrefix, q.Name()) }
+func (q *Queue) declarationName() string { return objectName(DeclarationPrefix, q.Name()) }
+
+// Owns reports whether an object of that name is part of how the queue is kept, besides the table of its own name.
+func (q *Queue) Owns(name string) bool {
+	return strings.EqualFold(name, q.indexName()) || strings.EqualFold(name, q.declarationName())
+}
+
+// Declared reads the queue from the DEFAULT of its declaration. False: it is none.
+func Declared(columnDefault string) (*Queue, bool) {
+	lexer := memefish.Lexer{File: &token.File{Buffer: columnDefault}}
+	if err := lexer.NextToken(); err != nil || lexer.Token.Kind != token.TokenString {
+		return nil, false
+	}
+	statement, err := schema.ParseStatement(lexer.Token.AsString)
+	if err != nil {
+		return nil, false
+	}
+	create, ok := statement.(*schema.CreateQueue)
+	if !ok {
+		return nil, false
+	}
+	return New(create.Queue), true
+}
+
+// Now is the expression for the time of a clock that is ahead of the emulator's by offset.
+func Now(offset time.Duration) string {
+	if offset == 0 {
+		return "CURRENT_TIMESTAMP()"
+	}
+	return fmt.Sprintf("TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL %d NANOSECOND)", offset.Nanoseconds())
+}

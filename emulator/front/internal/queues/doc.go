@@ -1,0 +1,54 @@
+// Package queues gives a database of the public emulator the queues that the service has and the emulator has not.
+//
+// # Terms
+//
+// A queue, its message, its lease and its lease token are the service's. A receiver is one open RECEIVE_<Queue>
+// statement. A turn is the front's: one read-write transaction of a database at a time. What a queue is kept as, the
+// backing table, its index and its declaration, is told in package backing.
+//
+// # Who decides
+//
+// The emulator decides which messages exist: a send or an acknowledgement takes effect when the emulator's commit
+// does, and whoever is about to hand a message out reads its row first. Leases live in this process (package ledger)
+// and decide only who is given a message, never whether it exists; they end with the process. Times are judged by the
+// machine's clock plus Options.ClockOffset.
+//
+// # How a message reaches a receiver
+//
+//	commit --Committed--> reader --batch--> receiver --(filter, grant)--> lease --send--> client
+//
+// Each queue has one reader, a goroutine that starts with the first receiver. It sleeps until a commit may have added
+// messages (Committed), a known message falls due or comes back, or a receiver is ready for more, and it does nothing
+// while no receiver waits. Then it takes one turn, in which it reads what is new and the rows of the messages it gives
+// out. Wake-ups that arrive meanwhile merge into one.
+//
+// A receiver takes a batch, lets the emulator evaluate its WHERE over the batch's rows (never over the table), leases
+// what passes, and sends it row by row; only then does it ask for another batch. So at most one batch is ahead of what
+// flow control has accepted. A message that the filter refused goes to other receivers and is not offered to this one
+// again, so a condition should depend on nothing but the message.
+//
+// # Streams
+//
+// The first message of a stream carries the metadata, every row a resume token of its own, and every 20 s without a
+// row an empty message a new token, because Google's Go client hands rows on only at a new token. A resumed stream
+// sends the rows behind the token again if their leases still run, under the same lease tokens, and ends when the
+// first one would have. The token of a stream that is not known (any more) starts a new stream.
+//
+// # Failure rules
+//
+//   - A receiver that goes away leaves its leases to run out; rows that it had leased and not yet tried to send are
+//     ready again at once.
+//   - A lease is checked just before its row is sent: a row that waited longer than its lease is not sent.
+//   - An error of the emulator ends the receivers of that queue with that error; ABORTED is tried again.
+//   - A queue that is dropped ends its receivers with NOT_FOUND.
+//
+// # Not documented by the service, and what is done here
+//
+//   - UPDATE of a queue, INSERT OR UPDATE, and Insert, Update, InsertOrUpdate and Replace mutations: INVALID_ARGUMENT.
+//   - A receive or renewal that is not a strong single-use read: INVALID_ARGUMENT.
+//   - RECEIVE_<Queue> through ExecuteSql, or as a partitioned query: INVALID_ARGUMENT.
+//   - WHERE of RECEIVE_<Queue> sees the key columns, Payload and DeliverTime; the columns of the lease come into being
+//     when a message has passed.
+//   - Arguments are named; max_duration defaults to 20 minutes and max_batch_size to 100.
+//   - A message of a queue with disable_delivery is kept and not delivered.
+package queues

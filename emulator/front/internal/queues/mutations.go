@@ -1,0 +1,113 @@
+package queues
+
+import (
+	"context"
+	"strings"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/spanqueue/spanqueue/emulator/front/internal/queues/backing"
+)
+
+// RewriteMutations translates the mutations of one commit: Send and Ack become mutations of the backing tables, and
+// what a queue does not allow is refused. The order is kept. touched is for Committed, once the commit has landed.
+func (q *Queues) RewriteMutations(ctx context.Context, database string, ms []*spannerpb.Mutation) (out []*spannerpb.Mutation, touched []string, err error) {
+	if len(ms) == 0 {
+		return ms, nil, nil
+	}
+	_, c, err := q.catalogue(ctx, database)
+	if err != nil {
+		return nil, nil, err
+	}
+	w := rewriter{catalogue: c, queues: q, sent: make(map[string]bool)}
+	out = make([]*spannerpb.Mutation, 0, len(ms))
+	for _, m := range ms {
+		rewritten, err := w.rewrite(m)
+		if err != nil {
+			return nil, nil, err
+		}
+		out = append(out, rewritten...)
+	}
+	return out, w.touched, nil
+}
+
+// RewriteMutationKey translates the mutation that names the transaction's first key in an explicit begin.
+func (q *Queues) RewriteMutationKey(ctx context.Context, database string, m *spannerpb.Mutation) (*spannerpb.Mutation, error) {
+	if m == nil {
+		return nil, nil
+	}
+	out, _, err := q.RewriteMutations(ctx, database, []*spannerpb.Mutation{m})
+	if err != nil {
+		return nil, err
+	}
+	return out[0], nil
+}
+
+type rewriter struct {
+	catalogue *catalogue
+	queues    *Queues
+	sent      map[string]bool // queue and key of the sends so far
+	touched   []string
+}
+
+func (w *rewriter) rewrite(m *spannerpb.Mutation) ([]*spannerpb.Mutation, error) {
+	switch op := m.GetOperation().(type) {
+	case *spannerpb.Mutation_Send_:
+		return w.send(op.Send)
+	case *spannerpb.Mutation_Ack_:
+		return w.ack(op.Ack)
+	case *spannerpb.Mutation_Insert:
+		return w.write(m, "An Insert mutation", op.Insert.GetTable())
+	case *spannerpb.Mutation_Update:
+		return w.write(m, "An Update mutation", op.Update.GetTable())
+	case *spannerpb.Mutation_InsertOrUpdate:
+		return w.write(m, "An InsertOrUpdate mutation", op.InsertOrUpdate.GetTable())
+	case *spannerpb.Mutation_Replace:
+		return w.write(m, "A Replace mutation", op.Replace.GetTable())
+	}
+	return []*spannerpb.Mutation{m}, nil
+}
+
+func (w *rewriter) write(m *spannerpb.Mutation, operation, table string) ([]*spannerpb.Mutation, error) {
+	if queue := w.catalogue.find(table); queue != nil {
+		return nil, queue.RefuseWrite(operation, "messages are sent with Send and acknowledged with Ack")
+	}
+	return []*spannerpb.Mutation{m}, nil
+}
+
+func (w *rewriter) send(m *spannerpb.Mutation_Send) ([]*spannerpb.Mutation, error) {
+	queue := w.catalogue.find(m.GetQueue())
+	if queue == nil {
+		return nil, errNoQueue(m.GetQueue())
+	}
+	insert, err := queue.Send(m, w.queues.now())
+	if err != nil {
+		return nil, err
+	}
+	name := strings.ToLower(queue.Name())
+	if key, known := queue.SentKey(m); known {
+		w.sent[name+byKey+key] = true
+		w.touched = append(w.touched, name+byKey+key)
+	} else {
+		w.touched = append(w.touched, name+anywhere)
+	}
+	return []*spannerpb.Mutation{insert}, nil
+}
+
+func (w *rewriter) ack(m *spannerpb.Mutation_Ack) ([]*spannerpb.Mutation, error) {
+	queue := w.catalogue.find(m.GetQueue())
+	if queue == nil {
+		return nil, errNoQueue(m.GetQueue())
+	}
+	out, err := queue.Ack(m)
+	if err != nil {
+		return nil, err
+	}
+	key, err := backing.EncodeKey(m.GetKey())
+	if err == nil && w.sent[strings.ToLower(queue.Name())+byKey+key] {
+		return nil, status.Errorf(codes.InvalidArgument, "Ack of queue %s, key %v, stands after Send of the same key: in one commit Ack must come first.", queue.Name(), m.GetKey().AsSlice())
+	}
+	return out, nil
+}
