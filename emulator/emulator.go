@@ -77,7 +77,7 @@ func (e *Emulator) open(ctx context.Context, opts Options, m machine) error {
 		}
 	}()
 
-	f, err := find(ctx, opts, m)
+	f, err := find(ctx, opts, m, e.addr)
 	if err != nil {
 		return err
 	}

@@ -40,13 +40,14 @@ func thisMachine(o Options) machine {
 
 // find looks in each place in turn and ends at the first emulator. A place that the user named, by an option or a
 // variable, ends the search also when it holds none: another emulator than the one that was asked for would be a
-// surprise.
-func find(ctx context.Context, o Options, m machine) (found, error) {
+// surprise. own is the address of the front to come: a shell in which SPANNER_EMULATOR_HOST is set for the clients of
+// that front may well be the one that starts it.
+func find(ctx context.Context, o Options, m machine, own string) (found, error) {
 	if o.Binary != "" {
 		f, err := namedBinary("Options.Binary", o.Binary)
 		return f, err
 	}
-	if host := m.getenv("SPANNER_EMULATOR_HOST"); host != "" {
+	if host := m.getenv("SPANNER_EMULATOR_HOST"); host != "" && !sameAddress(host, own) {
 		return namedHost(host)
 	}
 	if path := m.getenv("SPANNER_EMULATOR_BINARY"); path != "" {
@@ -69,10 +70,13 @@ func find(ctx context.Context, o Options, m machine) (found, error) {
 		}
 		tried = append(tried, fmt.Sprintf("%s: %v", place.name, err))
 	}
-	first := "SPANNER_EMULATOR_HOST: not set\n  SPANNER_EMULATOR_BINARY: not set"
+	host, binary := "not set", "not set"
 	if o.IgnoreEnvironment {
-		first = "SPANNER_EMULATOR_HOST: not read\n  SPANNER_EMULATOR_BINARY: not read"
+		host, binary = "not read", "not read"
+	} else if m.getenv("SPANNER_EMULATOR_HOST") != "" {
+		host = "the front's own address"
 	}
+	first := "SPANNER_EMULATOR_HOST: " + host + "\n  SPANNER_EMULATOR_BINARY: " + binary
 	return found{}, fmt.Errorf("%w; tried\n  %s\n  %s\n%s", ErrNotFound, first, strings.Join(tried, "\n  "), help)
 }
 

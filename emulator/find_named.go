@@ -10,21 +10,37 @@ import (
 	"strings"
 )
 
-// namedHost reads SPANNER_EMULATOR_HOST as Google's clients do: host:port, perhaps behind a scheme. What answers there
-// is found out later.
+// namedHost reads SPANNER_EMULATOR_HOST. What answers there is found out later.
 func namedHost(value string) (found, error) {
-	addr := value
-	for _, scheme := range []string{"http://", "https://", "passthrough:///"} {
-		addr = strings.TrimPrefix(addr, scheme)
-	}
-	_, port, err := net.SplitHostPort(addr)
-	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
-	}
+	host, port, err := splitHost(value)
 	if err != nil {
 		return found{}, fmt.Errorf("emulator: SPANNER_EMULATOR_HOST is %q, which is not host:port (%w): correct it, or unset it to have an emulator started", value, err)
 	}
-	return found{running: addr}, nil
+	return found{running: net.JoinHostPort(host, port)}, nil
+}
+
+// splitHost reads an address as Google's clients read SPANNER_EMULATOR_HOST: host:port, perhaps behind a scheme.
+func splitHost(value string) (host, port string, err error) {
+	for _, scheme := range []string{"http://", "https://", "passthrough:///"} {
+		value = strings.TrimPrefix(value, scheme)
+	}
+	if host, port, err = net.SplitHostPort(value); err != nil {
+		return "", "", err
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return host, port, err
+}
+
+// sameAddress says whether a client that is told a reaches what listens at b.
+func sameAddress(a, b string) bool {
+	hostA, portA, errA := splitHost(a)
+	hostB, portB, errB := splitHost(b)
+	return errA == nil && errB == nil && portA == portB && (hostA == hostB || isLoopback(hostA) && isLoopback(hostB))
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
 // namedBinary takes the path that the setting called name holds.

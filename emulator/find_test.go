@@ -34,6 +34,40 @@ func TestNamedHost(t *testing.T) {
 	}
 }
 
+func TestSameAddress(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		a, b string
+		want bool
+	}{
+		{"localhost:9010", "localhost:9010", true},
+		{"http://127.0.0.1:9010", "localhost:9010", true},
+		{"[::1]:9010", "localhost:9010", true},
+		{"spanner:9010", "spanner:9010", true},
+		{"localhost:9010", "localhost:9011", false},
+		{"spanner:9010", "localhost:9010", false},
+		{"192.0.2.1:9010", "localhost:9010", false},
+		{"localhost:9010", "", false},
+		{"", "", false},
+	} {
+		require.Equal(t, tc.want, sameAddress(tc.a, tc.b), "%v", tc)
+	}
+}
+
+func TestHostThatIsTheFrontItselfIsPassedOver(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	binary := script(t, dir, "emulator_main", "exit 1")
+	m := emptyMachine(map[string]string{"SPANNER_EMULATOR_HOST": "localhost:9010"})
+	_, err := find(t.Context(), Options{}, m, "127.0.0.1:9010")
+	require.ErrorContains(t, err, "SPANNER_EMULATOR_HOST: the front's own address")
+
+	m.path = []string{dir}
+	f, err := find(t.Context(), Options{}, m, "127.0.0.1:9010")
+	require.NoError(t, err)
+	require.Equal(t, found{binary: binary}, f)
+}
+
 func TestNamedBinary(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -182,12 +216,12 @@ func TestFindGoesInOrder(t *testing.T) {
 		{found{binary: named}, func() { m.path = m.path[1:] }},
 		{found{docker: docker}, func() { m.path = m.path[1:] }},
 	} {
-		f, err := find(t.Context(), o, m)
+		f, err := find(t.Context(), o, m, "")
 		require.NoError(t, err)
 		require.Equal(t, step.want, f)
 		step.remove()
 	}
-	_, err := find(t.Context(), o, m)
+	_, err := find(t.Context(), o, m, "")
 	require.ErrorIs(t, err, ErrNotFound)
 }
 
@@ -201,7 +235,7 @@ func TestWhatTheUserNamesIsNeverReplaced(t *testing.T) {
 	} {
 		m := emptyMachine(env)
 		m.path = []string{there}
-		_, err := find(t.Context(), Options{}, m)
+		_, err := find(t.Context(), Options{}, m, "")
 		require.Error(t, err)
 	}
 }
@@ -214,7 +248,7 @@ func TestNotFoundListsEveryPlaceAndWhatHelps(t *testing.T) {
 	m := emptyMachine(nil)
 	m.path = []string{dir}
 
-	_, err := find(t.Context(), Options{}, m)
+	_, err := find(t.Context(), Options{}, m, "")
 	require.ErrorIs(t, err, ErrNotFound)
 	for _, says := range []string{
 		"SPANNER_EMULATOR_HOST: not set",
@@ -237,10 +271,10 @@ func TestIgnoredEnvironmentIsNotRead(t *testing.T) {
 	t.Setenv("SPANNER_EMULATOR_BINARY", "/nowhere/emulator_main")
 	m := thisMachine(Options{IgnoreEnvironment: true})
 	m.path, m.sdkRoots = nil, nil
-	_, err := find(t.Context(), Options{IgnoreEnvironment: true}, m)
+	_, err := find(t.Context(), Options{IgnoreEnvironment: true}, m, "")
 	require.ErrorIs(t, err, ErrNotFound)
 	require.ErrorContains(t, err, "SPANNER_EMULATOR_HOST: not read")
 
-	_, err = find(t.Context(), Options{}, thisMachine(Options{}))
+	_, err = find(t.Context(), Options{}, thisMachine(Options{}), "")
 	require.ErrorContains(t, err, `SPANNER_EMULATOR_HOST is "not an address"`, "and without the option it is")
 }

@@ -25,7 +25,7 @@ func script(t *testing.T, dir, name, body string) string {
 // realEmulator is the path of the emulator of this machine, for scripts that stand for something around it.
 func realEmulator(t *testing.T) string {
 	t.Helper()
-	f, err := find(t.Context(), Options{}, thisMachine(Options{IgnoreEnvironment: true}))
+	f, err := find(t.Context(), Options{}, thisMachine(Options{IgnoreEnvironment: true}), "")
 	require.NoError(t, err)
 	require.NotEmpty(t, f.binary, "these tests need an emulator_main")
 	return f.binary

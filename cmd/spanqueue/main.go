@@ -1,0 +1,29 @@
+// Command spanqueue is the operator's tool for queues on Cloud Spanner.
+//
+//	spanqueue emulator --addr localhost:9010    a Spanner with queues on this machine, for programs in any language
+//	spanqueue version
+//
+// What a program may read goes to standard output, everything else to standard error. The exit code is 0 after success
+// and after a wanted stop by SIGINT or SIGTERM, 1 otherwise. A second signal ends it at once.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() { os.Exit(run()) }
+
+func run() (code int) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the first signal asks; the second one meets the system's own behaviour
+	if err := newRoot().ExecuteContext(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "spanqueue: %v\n", err)
+		return 1
+	}
+	return 0
+}

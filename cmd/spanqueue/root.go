@@ -1,0 +1,18 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// newRoot makes the command line. Each command is a file of its own and is named here.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "spanqueue",
+		Short:         "Exactly-once work on Cloud Spanner queues",
+		SilenceUsage:  true, // the usage text would hide an error that is not about it
+		SilenceErrors: true, // main prints them
+	}
+	root.AddCommand(
+		newEmulatorCommand(),
+		newVersionCommand(),
+	)
+	return root
+}
