@@ -8,60 +8,100 @@ import (
 	"sync"
 	"time"
 
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/spanqueue/spanqueue/emulator/front/fault"
+	"github.com/spanqueue/spanqueue/emulator/front/internal/backend"
 	"github.com/spanqueue/spanqueue/emulator/front/internal/passthrough"
+	"github.com/spanqueue/spanqueue/emulator/front/internal/txn"
 )
 
-// maxMessage is the most that a request or an answer may have: above the service's limits, so that the emulator
-// decides.
-const maxMessage = 128 << 20
-
-// Server is a front before one emulator. Make it with New.
-type Server struct {
-	opts   Options
-	conn   *grpc.ClientConn
-	grpc   *grpc.Server
-	proxy  *passthrough.Proxy
-	faults fault.Set
-	counts counter
-
-	closing sync.Once
-}
-
-// New makes a front before the emulator at backend ("host:port"), which must already answer; ctx bounds only the
-// making. The front serves nothing before Serve. Close it, also when Serve was never called.
-func New(ctx context.Context, backend string, opts Options) (*Server, error) {
-	opts = opts.withDefaults()
-	if err := opts.validate(); err != nil {
-		return nil, err
-	}
-	conn, err := grpc.NewClient("passthrough:///"+backend,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
-	)
-	if err != nil {
-		return nil, fmt.Errorf("front: backend %q: %w", backend, err)
-	}
-	s := &Server{opts: opts, conn: conn, proxy: passthrough.New(conn)}
-	s.grpc = grpc.NewServer(
-		grpc.ForceServerCodecV2(passthrough.Codec()),
-		grpc.UnknownServiceHandler(s.proxy.Serve),
-		grpc.KeepaliveEnforcementPolicy(keepalivePolicy),
-		grpc.MaxRecvMsgSize(maxMessage),
-		grpc.MaxSendMsgSize(maxMessage),
-		grpc.StreamInterceptor(s.around),
-		grpc.WaitForHandlers(true),
-	)
-	return s, nil
-}
+const (
+	// maxMessage is the most that a request or an answer may have: above the service's limits, so that the emulator
+	// decides.
+	maxMessage = 128 << 20
+	// closeGrace is how long Close waits for RPCs that the emulator does not answer, before it hangs up on it.
+	closeGrace = 3 * time.Second
+	// sweepInterval is how often what is old is dropped.
+	sweepInterval = time.Minute
+	// idleSession is how long a session of the emulator is kept without use.
+	idleSession = 10 * time.Minute
+)
 
 // keepalivePolicy suits Google's clients, which ping every two minutes: gRPC's own default would close their idle
 // connections after the third ping.
 var keepalivePolicy = keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}
+
+// Server is a front before one emulator. Make it with New.
+type Server struct {
+	opts   Options
+	faults fault.Set
+	counts counter
+
+	// What clients are told of, and what it stands for in the emulator.
+	known      sessions
+	txns       *txn.Manager
+	partitions partitions
+
+	conn      *grpc.ClientConn // to the emulator
+	pool      *backend.Pool
+	databases databasepb.DatabaseAdminClient
+	proxy     *passthrough.Proxy
+
+	grpc    *grpc.Server
+	closing sync.Once
+	closed  chan struct{}
+	sweeper sync.WaitGroup
+}
+
+// New makes a front before the emulator at backend ("host:port"); it is not called before the first RPC. The front
+// serves nothing before Serve. Close it, also when Serve was never called.
+func New(ctx context.Context, backendAddr string, opts Options) (*Server, error) {
+	opts = opts.withDefaults()
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	conn, err := grpc.NewClient("passthrough:///"+backendAddr,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		grpc.WithDisableRetry(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("front: emulator %q: %w", backendAddr, err)
+	}
+	pool := backend.NewPool(spannerpb.NewSpannerClient(conn), opts.Logger)
+	s := &Server{
+		opts:      opts,
+		txns:      txn.NewManager(pool, opts.IdleBound, opts.ClosedBound),
+		conn:      conn,
+		pool:      pool,
+		databases: databasepb.NewDatabaseAdminClient(conn),
+		proxy:     passthrough.New(conn),
+		closed:    make(chan struct{}),
+	}
+	s.grpc = grpc.NewServer(
+		grpc.Creds(plainText{s.txns}),
+		grpc.ForceServerCodecV2(passthrough.Codec()),
+		grpc.StreamInterceptor(s.around),
+		grpc.UnknownServiceHandler(s.passThrough),
+		grpc.KeepaliveEnforcementPolicy(keepalivePolicy),
+		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.MaxSendMsgSize(maxMessage),
+		grpc.WaitForHandlers(true),
+	)
+	s.grpc.RegisterService(&spannerService, s)
+	s.grpc.RegisterService(&databaseAdminService, s)
+	s.grpc.RegisterService(&instanceAdminService, s)
+	s.sweeper.Go(s.sweep)
+	return s, nil
+}
 
 // Serve answers the clients that come to lis. It blocks until Close, and then returns nil, or until lis fails, and
 // returns its error. It closes lis.
@@ -73,21 +113,45 @@ func (s *Server) Serve(lis net.Listener) error {
 	return err
 }
 
-// Close ends Serve, all streams and everything the front has started, and returns when that is done. Transactions
-// that are open are lost. Calling it again waits too and does nothing more.
+// Close ends Serve, all streams and everything the front has started, and returns when that is done. Open transactions
+// are rolled back. Calling it again waits too and does nothing more.
 func (s *Server) Close() error {
 	var err error
 	s.closing.Do(func() {
+		close(s.closed)
 		s.faults.Clear()
+		ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
+		defer cancel()
+		hangUp := sync.OnceFunc(func() { err = s.conn.Close() })
+		late := context.AfterFunc(ctx, hangUp)
+		defer late()
 		s.grpc.Stop()
+		s.txns.Close(ctx)
+		s.pool.Trim(ctx, 0)
+		s.sweeper.Wait()
 		s.proxy.Wait()
-		err = s.conn.Close()
+		hangUp()
 	})
 	return err
 }
 
+// sweep drops what is old, until Close.
+func (s *Server) sweep() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	tick := time.NewTicker(sweepInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.closed:
+			return
+		case <-tick.C:
+		}
+		s.txns.Sweep(ctx)
+		s.partitions.sweep(s.pool, "")
+		s.pool.Trim(ctx, idleSession)
+	}
+}
+
 // Faults are the rules by which the front misbehaves on purpose. There are none at first.
 func (s *Server) Faults() *fault.Set { return &s.faults }
-
-// RPCs counts the RPCs that clients have begun, by bare method name ("Commit").
-func (s *Server) RPCs() map[string]int64 { return s.counts.snapshot() }

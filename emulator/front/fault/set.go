@@ -30,6 +30,9 @@ func (s *Set) Add(r Rule) *Handle {
 	return h
 }
 
+// Empty tells whether there are no rules.
+func (s *Set) Empty() bool { return len(s.list()) == 0 }
+
 // Clear removes all rules, lets go whatever they hold, and brings back what is away.
 func (s *Set) Clear() {
 	for _, h := range s.list() {

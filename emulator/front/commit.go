@@ -1,0 +1,70 @@
+package front
+
+import (
+	"context"
+	"time"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/spanqueue/spanqueue/emulator/front/internal/backend"
+	"github.com/spanqueue/spanqueue/emulator/front/internal/ident"
+	"github.com/spanqueue/spanqueue/emulator/front/internal/txn"
+)
+
+// commitTimeout bounds a single-use commit that the emulator does not answer.
+const commitTimeout = time.Minute
+
+func (s *Server) commit(ctx context.Context, req *spannerpb.CommitRequest) (*spannerpb.CommitResponse, error) {
+	sess, err := s.session(ctx, req.GetSession())
+	if err != nil {
+		return nil, err
+	}
+	switch sel := req.GetTransaction().(type) {
+	case *spannerpb.CommitRequest_SingleUseTransaction:
+		return s.commitSingleUse(ctx, sess, req)
+	case *spannerpb.CommitRequest_TransactionId:
+		return s.commitTransaction(ctx, req, sel.TransactionId)
+	}
+	return nil, status.Error(codes.InvalidArgument, "No value provided for required field: CommitRequest.transaction")
+}
+
+func (s *Server) commitTransaction(ctx context.Context, req *spannerpb.CommitRequest, id []byte) (*spannerpb.CommitResponse, error) {
+	rw, ro := ident.Transaction(id)
+	switch {
+	case ro != nil && ro.Of(req.GetSession()):
+		return nil, txn.ErrNotReadWrite
+	case rw == nil:
+		return nil, txn.ErrNotFound(id)
+	}
+	t, err := s.txns.Find(req.GetSession(), *rw)
+	if err != nil {
+		return nil, err
+	}
+	t.Follow(clientOf(ctx))
+	t.NoteTag(req.GetRequestOptions().GetTransactionTag())
+	return t.Commit(ctx, len(req.GetMutations()) > 0, func(ctx context.Context, tx *backend.Tx) (*spannerpb.CommitResponse, error) {
+		r := shallow(req)
+		r.Session, r.PrecommitToken = tx.Session.Name, nil
+		r.Transaction = &spannerpb.CommitRequest_TransactionId{TransactionId: tx.ID}
+		return s.pool.Client().Commit(ctx, r)
+	})
+}
+
+// commitSingleUse takes its turn as any other write does. Once it has come, the commit is not given up any more.
+func (s *Server) commitSingleUse(ctx context.Context, sess ident.Session, req *spannerpb.CommitRequest) (*spannerpb.CommitResponse, error) {
+	var resp *spannerpb.CommitResponse
+	err := s.txns.InTurn(ctx, sess.Database, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+		defer cancel()
+		return s.pool.With(ctx, sess.Database, func(session string) error {
+			r := shallow(req)
+			r.Session, r.PrecommitToken = session, nil
+			var err error
+			resp, err = s.pool.Client().Commit(ctx, r)
+			return err
+		})
+	})
+	return resp, err
+}

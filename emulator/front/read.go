@@ -1,0 +1,32 @@
+package front
+
+import (
+	"context"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc"
+)
+
+func (s *Server) read(ctx context.Context, req *spannerpb.ReadRequest) (*spannerpb.ResultSet, error) {
+	p, token, err := s.placeOfPartition(ctx, req.GetSession(), req.GetTransaction(), req.GetRequestOptions().GetTransactionTag(), req.GetPartitionToken())
+	if err != nil {
+		return nil, err
+	}
+	return p.resultSet(ctx, false, func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (*spannerpb.ResultSet, error) {
+		r := shallow(req)
+		r.Session, r.Transaction, r.PartitionToken = session, sel, token
+		return s.pool.Client().Read(ctx, r)
+	})
+}
+
+func (s *Server) streamingRead(req *spannerpb.ReadRequest, out grpc.ServerStream) error {
+	p, token, err := s.placeOfPartition(out.Context(), req.GetSession(), req.GetTransaction(), req.GetRequestOptions().GetTransactionTag(), req.GetPartitionToken())
+	if err != nil {
+		return err
+	}
+	return p.stream(out, false, func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (resultStream, error) {
+		r := shallow(req)
+		r.Session, r.Transaction, r.PartitionToken = session, sel, token
+		return s.pool.Client().StreamingRead(ctx, r)
+	})
+}
