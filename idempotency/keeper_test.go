@@ -3,6 +3,8 @@ package idempotency
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,70 +12,98 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// kept runs a keeper with a lease of 30 s under a fake clock. renew answers
-// after the given time with the given error.
-func kept(t *testing.T, ctx context.Context, took time.Duration, answer func() error) (k *keeper, lost *error, renewals *[]time.Duration) {
-	t.Helper()
-	start := time.Now()
-	lost, renewals = new(error), new([]time.Duration)
-	k = &keeper{
+// kept is a keeper with a lease of 30 s under a fake clock, and what it did.
+type kept struct {
+	*keeper
+	start time.Time
+
+	mu       sync.Mutex
+	renewals []time.Duration
+	lost     error
+	stuck    int
+}
+
+// keepLease starts a keeper whose renewals take the given time and have the given
+// answer.
+func keepLease(ctx context.Context, took time.Duration, answer error) *kept {
+	k := &kept{start: time.Now()}
+	k.keeper = &keeper{
 		lease: 30 * time.Second,
-		lost:  func(err error) { *lost = errors.Join(*lost, err) },
-		stuck: func() {},
+		renew: func(context.Context) error {
+			sent := time.Now()
+			k.note(func() { k.renewals = append(k.renewals, sent.Sub(k.start)) })
+			time.Sleep(took)
+			if answer == nil {
+				k.renewed(sent)
+			}
+			return answer
+		},
+		lost:  func(err error) { k.note(func() { k.lost = errors.Join(k.lost, err) }) },
+		stuck: func() { k.note(func() { k.stuck++ }) },
 	}
-	k.renew = func(context.Context) error {
-		sent := time.Now()
-		*renewals = append(*renewals, sent.Sub(start))
-		time.Sleep(took)
-		err := answer()
-		if err == nil {
-			k.renewed(sent)
-		}
-		return err
-	}
-	k.start(ctx, start)
-	return k, lost, renewals
+	k.keeper.start(ctx, k.start)
+	return k
+}
+
+func (k *kept) note(f func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f()
+}
+
+func (k *kept) seen() (renewals []time.Duration, lost error, stuck int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.renewals), k.lost, k.stuck
+}
+
+// pass lets time pass, and what is due then be done.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 func TestKeeperRenewsAtAThirdFromTheTimeOfSending(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		k, lost, renewals := kept(t, t.Context(), 2*time.Second, func() error { return nil })
-		time.Sleep(35 * time.Second)
+		k := keepLease(t.Context(), 2*time.Second, nil)
+		pass(35 * time.Second)
 		k.stop()
-		require.Equal(t, []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second}, *renewals)
-		require.NoError(t, *lost)
+		renewals, lost, _ := k.seen()
+		require.Equal(t, []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second}, renewals)
+		require.NoError(t, lost)
 	})
 }
 
 func TestKeeperLetsStepsRenew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		k, _, renewals := kept(t, t.Context(), 0, func() error { return nil })
-		time.Sleep(8 * time.Second)
+		k := keepLease(t.Context(), 0, nil)
+		pass(8 * time.Second)
 		k.renewed(time.Now()) // as a step does
-		time.Sleep(7 * time.Second)
-		require.Empty(t, *renewals)
-		time.Sleep(4 * time.Second)
+		pass(7 * time.Second)
+		renewals, _, _ := k.seen()
+		require.Empty(t, renewals)
+		pass(4 * time.Second)
 		k.stop()
-		require.Equal(t, []time.Duration{18 * time.Second}, *renewals)
+		renewals, _, _ = k.seen()
+		require.Equal(t, []time.Duration{18 * time.Second}, renewals)
 	})
 }
 
 func TestKeeperTriesAgainSoonAndGivesUpBeforeTheLeaseEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		k, lost, renewals := kept(t, t.Context(), 0, func() error { return errors.New("away") })
-		time.Sleep(26 * time.Second)
+		k := keepLease(t.Context(), 0, errors.New("away"))
+		pass(27*time.Second - 1)
 		require.True(t, k.trusted())
-		require.NoError(t, *lost)
-		require.GreaterOrEqual(t, len(*renewals), 5)
-		time.Sleep(time.Second) // 27 s: the lease less a tenth
-		synctest.Wait()
+		renewals, lost, _ := k.seen()
+		require.NoError(t, lost)
+		require.GreaterOrEqual(t, len(renewals), 5)
+		pass(1) // 27 s: the lease less a tenth
 		require.False(t, k.trusted())
-		require.ErrorContains(t, *lost, "could not be renewed")
-		require.Equal(t, 27*time.Second, time.Since(start))
+		_, lost, _ = k.seen()
+		require.ErrorContains(t, lost, "could not be renewed")
 		k.stop()
 	})
 }
@@ -83,20 +113,25 @@ func TestKeeperTriesAgainSoonAndGivesUpBeforeTheLeaseEnds(t *testing.T) {
 func TestKeeperTrustsFromTheSending(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		k, _, _ := kept(t, t.Context(), 16*time.Second, func() error { return nil })
-		time.Sleep(26*time.Second + 1) // the renewal sent at 10 s has been answered
-		require.Equal(t, 10*time.Second+27*time.Second-26*time.Second-1, time.Until(k.until))
+		k := keepLease(t.Context(), 16*time.Second, nil)
+		pass(26 * time.Second) // the answer to what was sent at 10 s
 		k.stop()
+		require.True(t, k.trusted())
+		pass(11*time.Second - 1)
+		require.True(t, k.trusted())
+		pass(1) // 37 s
+		require.False(t, k.trusted())
 	})
 }
 
 func TestKeeperStopsAtOnceForAnotherOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		k, lost, renewals := kept(t, t.Context(), 0, func() error { return ErrNotOwner })
-		time.Sleep(15 * time.Second)
-		require.ErrorIs(t, *lost, ErrNotOwner)
-		require.Len(t, *renewals, 1)
+		k := keepLease(t.Context(), 0, ErrNotOwner)
+		pass(15 * time.Second)
+		renewals, lost, _ := k.seen()
+		require.ErrorIs(t, lost, ErrNotOwner)
+		require.Len(t, renewals, 1)
 		k.stop()
 	})
 }
@@ -105,15 +140,15 @@ func TestKeeperDoesNotRenewForAHandlerThatIgnoresItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		k, _, renewals := kept(t, ctx, 0, func() error { return nil })
-		stuck := 0
-		k.stuck = func() { stuck++ }
-		time.Sleep(11 * time.Second)
+		k := keepLease(ctx, 0, nil)
+		pass(11 * time.Second)
 		cancel()
-		time.Sleep(29 * time.Second)
-		require.Len(t, *renewals, 1)
+		pass(29 * time.Second)
+		renewals, _, stuck := k.seen()
+		require.Len(t, renewals, 1)
 		require.Zero(t, stuck)
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
+		_, _, stuck = k.seen()
 		require.Equal(t, 1, stuck)
 		k.stop()
 	})
@@ -122,12 +157,13 @@ func TestKeeperDoesNotRenewForAHandlerThatIgnoresItsContext(t *testing.T) {
 func TestKeeperIsDoneAfterStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		k, lost, renewals := kept(t, t.Context(), 0, func() error { return nil })
+		k := keepLease(t.Context(), 0, nil)
 		k.stop()
 		k.renewed(time.Now()) // as the release does
-		time.Sleep(time.Hour)
-		require.Empty(t, *renewals)
-		require.NoError(t, *lost)
+		pass(time.Hour)
+		renewals, lost, _ := k.seen()
+		require.Empty(t, renewals)
+		require.NoError(t, lost)
 	})
 }
 
