@@ -39,7 +39,7 @@ func newReader(q *Queues, db *database, queue *backing.Queue) *reader {
 		db:     db,
 		queue:  queue,
 		ledger: ledger.New(ledger.Config{LeaseLength: q.opts.LeaseLength, Redelivery: q.opts.Redelivery}),
-		log:    logReader{queue: queue},
+
 		wake:   make(chan struct{}, 1),
 		ctx:    ctx,
 		cancel: cancel,

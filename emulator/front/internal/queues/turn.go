@@ -2,6 +2,7 @@ package queues
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -37,8 +38,8 @@ func (r *reader) turn(ctx context.Context) (again bool, err error) {
 
 	var offers []offer
 	var rows map[ledger.ID]backing.Message
-	err = r.queues.store.InTurn(ctx, r.db.name, func(ctx context.Context, q Querier) error {
-		if err := r.readNews(ctx, q, found); err != nil {
+	err = r.view(ctx, func(ctx context.Context, q Querier, turn time.Time) error {
+		if err := r.readNews(ctx, q, found, turn); err != nil {
 			return err
 		}
 		if offers == nil { // nothing is taken twice if this runs twice
@@ -68,8 +69,16 @@ func (r *reader) readAll(ctx context.Context) error {
 	if r.log.read {
 		return nil
 	}
-	err := r.queues.store.Outside(ctx, r.db.name, func(ctx context.Context, q Querier) error {
-		return r.readLog(ctx, q, r.log.start())
+	var turn time.Time
+	err := r.inTurn(ctx, func(context.Context, Querier) error {
+		turn = time.Now()
+		return nil
+	})
+	if err != nil && !errors.Is(err, errBusy) {
+		return err
+	}
+	err = r.queues.store.Outside(ctx, r.db.name, func(ctx context.Context, q Querier) error {
+		return r.readLog(ctx, q, time.Time{}, turn)
 	})
 	if err == nil {
 		r.tellSelf(news{tail: true})
@@ -83,13 +92,14 @@ func (r *reader) tellSelf(n news) {
 	r.news.add(n)
 }
 
-func (r *reader) readNews(ctx context.Context, q Querier, found news) error {
+// readNews reads what may be new. turn is a time within the turn in which it runs, or zero if it runs in none.
+func (r *reader) readNews(ctx context.Context, q Querier, found news, turn time.Time) error {
 	if found.all || r.log.jumped() {
 		r.log.rewind()
 		found.tail = true
 	}
 	if found.tail {
-		if err := r.readLog(ctx, q, r.log.start()); err != nil {
+		if err := r.readLog(ctx, q, r.log.since(), turn); err != nil {
 			return err
 		}
 	}
@@ -109,8 +119,8 @@ func (r *reader) readNews(ctx context.Context, q Querier, found news) error {
 	return err
 }
 
-func (r *reader) readLog(ctx context.Context, q Querier, span logSpan) error {
-	rs, err := q.Read(ctx, r.queue.ReadLog(span.since))
+func (r *reader) readLog(ctx context.Context, q Querier, since, turn time.Time) error {
+	rs, err := q.Read(ctx, r.queue.ReadLog(since))
 	if err != nil {
 		return err
 	}
@@ -119,7 +129,7 @@ func (r *reader) readLog(ctx context.Context, q Querier, span logSpan) error {
 		return err
 	}
 	r.learn(messages)
-	r.log.done(span)
+	r.log.done(turn, len(messages))
 	return nil
 }
 
@@ -223,43 +233,4 @@ func (r *reader) hand(offers []offer, rows map[ledger.ID]backing.Message) {
 			r.served(o.to)
 		}
 	}
-}
-
-// logReader knows how far the log of sends has been read.
-type logReader struct {
-	queue *backing.Queue
-	read  bool      // it has been read from its beginning
-	until time.Time // up to here, by the machine's clock
-}
-
-// logSlack is how far the clock may go back between two stamps, and how coarse a stamp may be, without a send being
-// overlooked.
-const logSlack = 500 * time.Millisecond
-
-// logSpan is a reading of the log that begins now.
-type logSpan struct{ since, begun time.Time }
-
-func (l *logReader) start() logSpan {
-	span := logSpan{begun: time.Now()}
-	if l.read {
-		span.since = l.until.Add(-logSlack)
-	}
-	return span
-}
-
-func (l *logReader) done(s logSpan) { l.read, l.until = true, s.begun }
-
-// rewind makes the next reading begin at the log's beginning.
-func (l *logReader) rewind() { l.read = false }
-
-// jumped reports whether the machine's clock has been set back since the last reading, by about what the slack covers
-// or more. Then the log must be read from its beginning.
-func (l *logReader) jumped() bool {
-	if !l.read {
-		return false
-	}
-	now := time.Now()
-	elapsed := now.Sub(l.until)                 // by the monotonic clock
-	shown := now.Round(0).Sub(l.until.Round(0)) // by the wall clock
-	return elapsed-shown > logSlack/2
 }
