@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/spanqueue/spanqueue/emulator/internal/leak"
 )
 
 // childEnv makes this test binary start an emulator and then end in the way that the variable names, without Close.
@@ -26,13 +28,7 @@ func TestMain(m *testing.M) {
 		child(way)
 		return
 	}
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start"),
-		// The first client of a process asks the metadata service of Google's cloud where it runs, and keeps the connection.
-		goleak.IgnoreAnyFunction("net/http.(*Transport).dialConnFor"),
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
-	)
+	goleak.VerifyTestMain(m, leak.Overlooked()...)
 }
 
 // child tells the emulator's process id and address on standard output.

@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/spanqueue/spanqueue/emulator/internal/leak"
 )
 
 // Main runs the tests of a binary, ends the shared emulator, checks that no goroutine is left, and exits. It is all
-// that TestMain has to do.
+// that TestMain has to do. The check overlooks the few goroutines that Google's client starts and nobody can end.
 func Main(m *testing.M) {
 	os.Exit(run(m, &shared, os.Stderr))
 }
@@ -27,24 +29,9 @@ func run(m runner, l *lazy, out io.Writer) int {
 	if code != 0 {
 		return code // a failed test may well leave goroutines, and its own message is the one to read
 	}
-	if err := goleak.Find(LeakOptions()...); err != nil {
+	if err := goleak.Find(leak.Overlooked()...); err != nil {
 		fmt.Fprintf(out, "emulatortest: all tests passed, but goroutines are left: %v\n", err)
 		return 1
 	}
 	return 0
-}
-
-// LeakOptions returns the goroutines that goleak is to overlook, which Google's client starts and nobody can end:
-//
-//   - the worker of go.opencensus.io/stats/view, which runs once that package is imported;
-//   - connections to the metadata service of Google's cloud. Without SPANNER_EMULATOR_HOST the first client of a
-//     process asks there where it runs, whatever its options say, and an answer or a connection that comes late stays
-//     in an HTTP client of its own for a minute. The server's side of an HTTP connection is not overlooked.
-func LeakOptions() []goleak.Option {
-	return []goleak.Option{
-		goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start"),
-		goleak.IgnoreAnyFunction("net/http.(*Transport).dialConnFor"),
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
-	}
 }
