@@ -68,8 +68,8 @@ const (
 // seconds to minutes, or until ctx ends; a change that was sent may then still
 // happen. A database that refuses DDL for the moment is asked again for up to
 // 15 seconds. Errors of the database are wrapped, so status.Code and errors.As
-// see through. On the service a batch that fails half way keeps its first half:
-// call Apply again.
+// see through; the result then says what was present at the last look. On the
+// service a batch that fails half way keeps its first half: call Apply again.
 func Apply(ctx context.Context, admin *database.DatabaseAdminClient, databaseName string, want ...Element) (Result, error) {
 	plan, err := planFor(want)
 	if err != nil {

@@ -3,16 +3,39 @@
 //
 // # Terms
 //
-// A definition is a Go value, such as Queue. Its shape is what
-// it makes stand in the database: columns, types, key, parent, policies,
-// options. DDL turns a definition into text and ParseStatement turns the text
-// of a queue back into the definition.
+// A definition is a Go value: Queue, Attempts, DeadLetters, Operations, or SQL
+// for the application's own tables. Its shape is what it makes stand in the
+// database: columns, types, key, parent, policies. DDL turns a definition into
+// text and ParseStatement turns the text of a queue back into the definition.
+// An Element is whatever Apply can compare with the database and create: all of
+// these, and other packages' own.
 //
 // # Who decides
 //
 // The database. Validate knows the documented rules and refuses early and with
 // a reason, but passing it is no promise: a parent table may be missing, an
-// expression may not make sense.
+// expression may not make sense. The shape of what exists is read from the
+// database's own DDL, never remembered.
+//
+// # States
+//
+// To Apply each object is missing, present, or of another shape.
+//
+//	missing        created, in one batch, after what it needs
+//	present        left alone; if all are, nothing is sent
+//	another shape  reported as *ShapeError, and then nothing is created
+//
+// No object is ever altered or dropped by this package: messages may be in it.
+//
+// # Failure rules
+//
+// An invalid definition is refused before the database is asked, with a
+// *FieldError: field, value, bounds. Text that is no queue statement is a
+// *ParseError: line, column, what was expected and found. A refusal of the
+// database sends Apply to look again: what another process has created
+// meanwhile is present, what may pass (a database busy with a write or another
+// change, a lost answer) is tried again for a bounded time, and all else is
+// returned, wrapped.
 //
 // # Dialect
 //

@@ -55,6 +55,37 @@ func FuzzParseStatement(f *testing.F) {
 	})
 }
 
+// FuzzObject: whatever DDL a database shows, reading it ends well, and an object
+// has its own shape.
+func FuzzObject(f *testing.F) {
+	for _, sql := range []string{
+		string(usersTable),
+		tasks().DDL(),
+		DeadLetters{Queue: odd(), RetentionDays: 3}.Statements()[0],
+		Operations{}.Statements()[0],
+		Operations{}.Statements()[1],
+		"CREATE TABLE T (Id INT64 PRIMARY KEY, N INT64 DEFAULT (1), A ARRAY<STRING(MAX)>, CONSTRAINT C FOREIGN KEY (N) REFERENCES T (Id), CHECK (N > 0)), INTERLEAVE IN PARENT P ON DELETE CASCADE",
+		"CREATE UNIQUE NULL_FILTERED INDEX I ON T (A, B DESC) STORING (C), INTERLEAVE IN P",
+		"CREATE OR REPLACE VIEW V SQL SECURITY INVOKER AS SELECT 1 AS x",
+		"CREATE TABLE T (Id STRING(3) DEFAULT (\"\\x",
+	} {
+		f.Add(sql)
+	}
+	f.Fuzz(func(t *testing.T, sql string) {
+		createdObject(sql)
+		w, err := wantedObject(sql)
+		if err != nil {
+			return
+		}
+		if differ := w.compareWith(w.object); len(differ) > 0 {
+			t.Fatalf("differs from itself: %q", differ)
+		}
+		if _, err := planFor([]Element{SQL(sql)}); err != nil && !strings.Contains(err.Error(), "needs itself") {
+			t.Fatalf("readable, but not as an element: %v", err)
+		}
+	})
+}
+
 func checkParseError(t *testing.T, sql string, err error) {
 	t.Helper()
 	var at *ParseError

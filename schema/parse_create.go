@@ -100,7 +100,7 @@ func (c *createParser) payload(pos token.Pos) error {
 		return err
 	}
 	if !c.accept("NOT", "NULL") {
-		return c.expected("NOT NULL: the column " + PayloadColumn + " may not be nullable; after its type")
+		return c.expected("NOT NULL after the type of " + PayloadColumn + ", which may not be nullable")
 	}
 	if c.isWord(0, "AS") || c.isWord(0, "DEFAULT") {
 		return c.errorAt(c.at(0).Pos, "%s is what the sender sends: it can be neither generated nor have a default", PayloadColumn)

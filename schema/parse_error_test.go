@@ -18,7 +18,7 @@ func TestParseErrorsSayWhereAndWhat(t *testing.T) {
 	}{
 		// The payload.
 		{"CREATE QUEUE Q (Id INT64" + key, 1, 16, []string{"queue Q has no Payload column", "BYTES, STRING, JSON or a proto type"}},
-		{"CREATE QUEUE Q (Id INT64, Payload BYTES(MAX)" + key, 1, 45, []string{"NOT NULL", "Payload may not be nullable", "found )"}},
+		{"CREATE QUEUE Q (Id INT64, Payload BYTES(MAX)" + key, 1, 45, []string{"NOT NULL", "Payload, which may not be nullable", "found )"}},
 		{"CREATE QUEUE Q (Id INT64,\n  Payload INT64 NOT NULL" + key, 2, 11, []string{`Payload "INT64"`, "must be BYTES, STRING, JSON or a proto"}},
 		{"CREATE QUEUE Q (Id INT64, Payload ARRAY<BYTES(MAX)> NOT NULL" + key, 1, 35, []string{"Payload cannot be ARRAY"}},
 		{"CREATE QUEUE Q (Id INT64, Payload STRING NOT NULL" + key, 1, 42, []string{"expected (, found NOT"}},
