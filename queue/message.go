@@ -28,6 +28,10 @@ type Message struct {
 	// LastOfBatch is the service's word that it sends nothing more of this batch.
 	LastOfBatch bool
 
+	// Attempt is which attempt at the message this is, counted from 1, as far as is known; 0 where nothing is: a native
+	// queue does not show it, and package processor keeps count.
+	Attempt int
+
 	columns []string
 }
 

@@ -30,6 +30,7 @@ type Queue struct {
 	payload rowcodec.Payload
 	sql     statements
 	columns []string // key columns, Payload, DeliverTime
+	ledger  ledger
 
 	clock backend.Clock
 	// cannotSelect is set once the database has refused a read of the queue: this role may only delete.
@@ -58,6 +59,7 @@ func New(client *spanner.Client, definition schema.Queue, o Options) (*Queue, er
 		payload:     rowcodec.NewPayload(definition.Payload),
 	}
 	q.columns = append(key.Columns(), schema.PayloadColumn, schema.DeliverTimeColumn)
+	q.ledger = newLedger(definition, key.Columns())
 	q.sql = newStatements(definition.Name, key.Columns(), q.payload)
 	return q, nil
 }

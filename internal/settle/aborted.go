@@ -11,8 +11,8 @@ import (
 // abortedByServer says whether the database has aborted the transaction, also when the handler has made the error
 // unrecognisable or made one up. Google's client remembers the abort but does not tell; it does refuse further statements
 // of an aborted transaction before it looks at their context. So a statement whose context has ended already tells the
-// two apart without a call: the state's own error, or Canceled. Should a later client do otherwise, an abort is taken for
-// an error of the handler, and the message is retried.
+// two apart without a call: ABORTED by the client's own memory, or CANCELLED. Should a later client do otherwise, an abort
+// is taken for an error of the handler, and the message is retried.
 func abortedByServer(tx *spanner.ReadWriteTransaction) bool {
 	if tx == nil {
 		return false
@@ -22,7 +22,7 @@ func abortedByServer(tx *spanner.ReadWriteTransaction) bool {
 	it := tx.Query(ended, spanner.Statement{SQL: "SELECT 1"})
 	defer it.Stop()
 	_, err := it.Next()
-	return spanner.ErrCode(err) == codes.FailedPrecondition
+	return spanner.ErrCode(err) == codes.Aborted
 }
 
 // abortedError returns the error that makes Google's client run the function again: the handler's, if it still shows the

@@ -1,0 +1,133 @@
+package processor
+
+import (
+	"context"
+	"time"
+
+	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/internal/duetime"
+	"github.com/spanqueue/spanqueue/queue"
+)
+
+// attempts knows how often messages were started and how that went. With a ledger it knows it beyond this process, at no
+// cost for a fresh message: a record can only exist for a message that may have been delivered before.
+type attempts struct {
+	limit  int            // 0: none
+	ledger backend.Ledger // nil: counted in memory, and retried for ever
+	starts starts
+	memory memory
+	length time.Duration // of a lease
+}
+
+func newAttempts(q backend.Queue, limit int, timeout time.Duration) *attempts {
+	a := &attempts{length: q.LeaseLength()}
+	if ledger, ok := q.(backend.Ledger); ok && limit > 0 {
+		a.limit, a.ledger = limit, ledger
+		a.starts = starts{ledger: ledger, timeout: timeout, lead: make(chan struct{}, 1)}
+	}
+	return a
+}
+
+// attempt is one start of a message.
+type attempt struct {
+	attempts *attempts
+	message  *queue.Message
+	before   backend.Record // what was known before it
+	recorded bool           // it has been counted in the ledger
+}
+
+// begin counts the start, where that is needed, before the handler is started: a handler that kills its process never
+// reports a failure.
+func (a *attempts) begin(ctx context.Context, m *queue.Message) (*attempt, error) {
+	t := &attempt{attempts: a, message: m}
+	if a.ledger == nil {
+		t.before.Failures = a.memory.failures(m)
+		return t, nil
+	}
+	if !a.maybeDeliveredBefore(m) {
+		return t, nil
+	}
+	var err error
+	t.before, err = a.starts.begin(ctx, m.Delivery())
+	t.recorded = err == nil
+	return t, err
+}
+
+// maybeDeliveredBefore says whether the message may have been delivered before, or carries a record of earlier attempts.
+// It compares stamps of the database with each other: a message that was leased within a lease's length of its due time
+// cannot have been leased to anyone before.
+func (a *attempts) maybeDeliveredBefore(m *queue.Message) bool {
+	if duetime.Marked(m.DeliverTime) || m.Lease.End.IsZero() {
+		return true
+	}
+	leasedAt := m.Lease.End.Add(-a.length)
+	return leasedAt.Sub(m.DeliverTime) >= a.length
+}
+
+// exhausted says whether a message of that record has failed too often.
+func (a *attempts) exhausted(r backend.Record) bool { return a.ledger != nil && r.Failures >= a.limit }
+
+// startedTooOften says whether the handler was started so often without an outcome that it must not be started again.
+func (t *attempt) startedTooOften() bool {
+	return t.attempts.ledger != nil && t.before.Starts > t.attempts.limit
+}
+
+// number is which attempt this is, counted from 1.
+func (t *attempt) number() int { return t.before.Starts + t.before.Failures + 1 }
+
+// shown returns a copy of the message that says which attempt this is.
+func (t *attempt) shown(m *queue.Message) *queue.Message {
+	shown := *m
+	shown.Attempt = t.number()
+	return &shown
+}
+
+// failed returns the record of the message after a failure.
+func (t *attempt) failed() backend.Record {
+	r := t.before
+	r.Failures++
+	if t.attempts.ledger == nil {
+		t.attempts.memory.count(t.message)
+	}
+	return r
+}
+
+// deferred returns the record of the message after it was postponed without a failure.
+func (t *attempt) deferred() backend.Record {
+	r := t.before
+	r.Deferrals++
+	return r
+}
+
+// keep writes the record for the message as it is sent again.
+func (t *attempt) keep(ctx context.Context, tx backend.Tx, resent backend.Outgoing, r backend.Record) error {
+	if t.attempts.ledger == nil {
+		return nil
+	}
+	return tx.(backend.LedgerTx).Keep(ctx, resent, r)
+}
+
+// forget removes the record in the transaction that takes the message out.
+func (t *attempt) forget(ctx context.Context, tx backend.Tx) error {
+	if !t.recorded {
+		return nil
+	}
+	return tx.(backend.LedgerTx).Forget(ctx, t.message.Delivery())
+}
+
+// ended is called when the message is gone for good.
+func (t *attempt) ended() {
+	if t.attempts.ledger == nil {
+		t.attempts.memory.forget(t.message)
+	}
+}
+
+// takeBack undoes the count of a start that was nobody's attempt.
+func (t *attempt) takeBack(ctx context.Context) error {
+	if !t.recorded {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.attempts.starts.timeout)
+	defer cancel()
+	return t.attempts.ledger.TakeBack(ctx, t.message.Delivery())
+}

@@ -1,0 +1,68 @@
+package processor
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/lease"
+	"github.com/spanqueue/spanqueue/queue"
+)
+
+// Call is a handler of work that does not fit into a transaction: it reaches outside, or takes long.
+//
+// At least once for Call: it may run again after a crash, a lost lease, an error, or the end of a deferral's time, and a
+// run that has lost its lease may still be under way. Give the other side a key that names the intent (DownstreamKey), so
+// that it can recognise a repetition. Exactly once for what Settle writes: it runs in the transaction that acknowledges
+// the message, with the result of the Call that came before it.
+//
+// Call starts when the lease has been renewed successfully once, so that nobody else holds the message then, and the lease
+// is renewed while it runs. Its context ends at HandlerTimeout, when the lease is lost (cause lease.ErrLost), when the
+// time of a deferral is over (lease.ErrDeferralOver), and when draining is. h.Defer and h.Checkpoint postpone the message
+// beyond the work instead of renewing; the guarantee of each is written on it.
+//
+// Settle may run several times, as any transaction function: after an unknown outcome only Settle runs again, never Call.
+// What both return decides as with Tx.
+type Call[R any] struct {
+	Call   func(ctx context.Context, h *lease.Held) (R, error)
+	Settle func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message, result R) error
+}
+
+func (c Call[R]) check() error {
+	if c.Call == nil || c.Settle == nil {
+		return errors.New("Call and Settle must both be set")
+	}
+	return nil
+}
+
+func (c Call[R]) run(p *Processor, d *delivery) Outcome {
+	if err := d.held.Confirm(p.settling); err != nil {
+		p.log(d, slog.LevelWarn, "the lease could not be renewed before the call; the message is left to it", err)
+		return LeaseLost
+	}
+	ctx, cancel := d.held.Context(p.settling)
+	defer cancel()
+	// What the goroutine writes into result is read only when it has returned, so a run that was given up keeps its own.
+	results := make(chan R, 1)
+	err := p.call(ctx, d, func(ctx context.Context) error {
+		result, err := c.Call(ctx, d.held)
+		results <- result
+		return err
+	})
+	d.message = d.attempt.shown(d.held.Message()) // another delivery, if the message was deferred
+	if err != nil {
+		return p.failed(d, err)
+	}
+	result := <-results
+	d.held.Settling()
+	v := p.settle(d, func(ctx context.Context, tx backend.Tx) error {
+		err := p.call(ctx, d, func(ctx context.Context) error { return c.Settle(ctx, tx.Spanner(), d.message, result) })
+		if err != nil {
+			return err
+		}
+		return d.attempt.forget(ctx, tx)
+	})
+	return p.handled(d, v)
+}

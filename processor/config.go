@@ -1,0 +1,127 @@
+package processor
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spanqueue/spanqueue/lease"
+)
+
+// Config changes how a Processor works. The zero value is good.
+type Config struct {
+	// Name names the handler in transaction tags, figures and logs; empty means the queue's name.
+	Name string
+
+	// Concurrency is how many messages are handled at the same time, 1 to 10,000; 0 means 10.
+	Concurrency int
+
+	// HandlerTimeout ends the context of a handler's single run, at least 1 ms; 0 means 30 s. Spanner may abort a
+	// transaction that was idle for 10 s, whatever this says.
+	HandlerTimeout time.Duration
+
+	// CommitTimeout is how long a commit is waited for before its outcome counts as unknown and is looked up, at least
+	// 1 ms; 0 means 30 s.
+	CommitTimeout time.Duration
+
+	// ResolveTimeout bounds the search for the outcome of an unknown commit, from the moment it became unknown, at least
+	// 1 ms; 0 means 2 minutes. After it the message is left to its lease, and the delivery ends as Unresolved.
+	ResolveTimeout time.Duration
+
+	// DrainTimeout is how long handlers may go on after a stop before their contexts end; 0 means 30 s. It should be
+	// longer than what a handler usually takes.
+	DrainTimeout time.Duration
+
+	// MaxAttempts is how many failures a message may have before it is moved to the dead letters, at least 1; 0 means 25. A
+	// handler that was started without coming to an outcome (it killed its process) once more often than that is not
+	// started again either. It needs the tables schema.Attempts and schema.DeadLetters of the queue. Below zero there is
+	// no limit, and no tables are needed: failures are counted in memory for the back-off, and retried for ever.
+	MaxAttempts int
+
+	// MaxRuns bounds how often the database may abort a delivery's transaction before the message is left to its lease,
+	// at least 1; 0 means 100.
+	MaxRuns int
+
+	// Backoff is the policy of retries after an error.
+	Backoff Backoff
+
+	// Receiver changes how messages are received and kept.
+	Receiver lease.Config
+
+	// Logger gets what an operator should know; nil means slog.Default.
+	Logger *slog.Logger
+}
+
+const (
+	defaultConcurrency    = 10
+	maxConcurrency        = 10_000
+	defaultHandlerTimeout = 30 * time.Second
+	defaultCommitTimeout  = 30 * time.Second
+	defaultResolveTimeout = 2 * time.Minute
+	defaultDrainTimeout   = 30 * time.Second
+	defaultMaxAttempts    = 25
+	defaultMaxRuns        = 100
+)
+
+func (c Config) withDefaults(queueName string) Config {
+	if c.Name == "" {
+		c.Name = queueName
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = defaultConcurrency
+	}
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&c.HandlerTimeout, defaultHandlerTimeout},
+		{&c.CommitTimeout, defaultCommitTimeout},
+		{&c.ResolveTimeout, defaultResolveTimeout},
+		{&c.DrainTimeout, defaultDrainTimeout},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	if c.MaxAttempts == 0 {
+		c.MaxAttempts = defaultMaxAttempts
+	}
+	if c.MaxRuns == 0 {
+		c.MaxRuns = defaultMaxRuns
+	}
+	c.Backoff = c.Backoff.withDefaults()
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Receiver.Logger == nil {
+		c.Receiver.Logger = c.Logger
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	if c.Concurrency < 1 || c.Concurrency > maxConcurrency {
+		return fmt.Errorf("%w: Concurrency is %d, it must be from 1 to %d", ErrInvalid, c.Concurrency, maxConcurrency)
+	}
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{
+		{"HandlerTimeout", c.HandlerTimeout},
+		{"CommitTimeout", c.CommitTimeout},
+		{"ResolveTimeout", c.ResolveTimeout},
+		{"DrainTimeout", c.DrainTimeout},
+		{"Backoff.Min", c.Backoff.Min},
+	} {
+		if d.value < time.Millisecond {
+			return fmt.Errorf("%w: %s is %v, it must be at least 1ms (0 means the default)", ErrInvalid, d.field, d.value)
+		}
+	}
+	if c.Backoff.Max < c.Backoff.Min {
+		return fmt.Errorf("%w: Backoff.Max is %v, it must be at least Backoff.Min, %v", ErrInvalid, c.Backoff.Max, c.Backoff.Min)
+	}
+	if c.MaxRuns < 1 {
+		return fmt.Errorf("%w: MaxRuns is %d, it must be at least 1 (0 means %d)", ErrInvalid, c.MaxRuns, defaultMaxRuns)
+	}
+	return nil
+}

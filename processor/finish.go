@@ -1,0 +1,77 @@
+package processor
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/internal/duetime"
+	"github.com/spanqueue/spanqueue/internal/settle"
+)
+
+// Reasons of dead letters.
+const (
+	reasonFailures = "attempts"   // MaxAttempts attempts ended with an error
+	reasonStarts   = "no outcome" // the handler was started too often without coming to an outcome
+	reasonHandler  = "handler"    // the handler said so
+)
+
+// postpone sends the message again, due after the delay by the database's clock.
+func (p *Processor) postpone(d *delivery, outcome Outcome, after time.Duration, record backend.Record) Outcome {
+	now, err := p.queue.ServerTime(p.settling)
+	if err != nil {
+		p.log(d, slog.LevelWarn, "the message could not be postponed and is left to its lease", err)
+		return Interrupted
+	}
+	// Chosen once, outside the transaction: a second run of the function must not take the first one's message for the old.
+	resent := backend.Outgoing{
+		Key:         d.message.Key,
+		Payload:     d.message.Payload,
+		DeliverTime: duetime.Mark(now.Add(max(after, 0))),
+	}
+	return p.finish(d, outcome, func(ctx context.Context, tx backend.Tx) error {
+		if err := tx.Send(ctx, resent); err != nil {
+			return err
+		}
+		return d.attempt.keep(ctx, tx, resent, record)
+	})
+}
+
+// bury moves the message to the dead letters.
+func (p *Processor) bury(d *delivery, reason string, cause error) Outcome {
+	letter := backend.DeadLetter{
+		Reason:   reason,
+		Attempts: d.attempt.number(),
+		First:    d.attempt.before.First,
+		Handler:  p.config.Name,
+	}
+	if cause != nil {
+		letter.Error = cause.Error()
+	} else {
+		letter.Attempts = d.attempt.before.Starts + d.attempt.before.Failures
+	}
+	p.log(d, slog.LevelError, "the message goes to the dead letters", cause, slog.String("reason", reason), slog.Int("attempts", letter.Attempts))
+	return p.finish(d, DeadLettered, func(ctx context.Context, tx backend.Tx) error {
+		return tx.(backend.LedgerTx).Bury(ctx, d.message.Delivery(), letter)
+	})
+}
+
+// finish runs the transaction of a fate.
+func (p *Processor) finish(d *delivery, outcome Outcome, body func(context.Context, backend.Tx) error) Outcome {
+	v := p.settle(d, body)
+	switch v.Result {
+	case settle.Committed, settle.Settled:
+		if outcome == Discarded || outcome == DeadLettered {
+			d.attempt.ended()
+		}
+		return outcome
+	case settle.NotHeld:
+		return Duplicate
+	case settle.Unresolved:
+		p.log(d, slog.LevelError, "the outcome of the commit is unknown; the message is left to its lease", v.Err)
+		return Unresolved
+	}
+	p.log(d, slog.LevelWarn, "the message's fate could not be written; it is left to its lease", v.Err)
+	return Interrupted
+}

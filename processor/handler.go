@@ -1,0 +1,13 @@
+package processor
+
+import "errors"
+
+// Handler is the work to do for a message. Tx and Call make one; the guarantee of each is written on it.
+type Handler interface {
+	// check says what is missing of the handler.
+	check() error
+	// run takes a delivery through the work to its outcome.
+	run(p *Processor, d *delivery) Outcome
+}
+
+var errNoFunction = errors.New("the handler's function is nil")

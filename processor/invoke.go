@@ -1,0 +1,92 @@
+package processor
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"google.golang.org/grpc/codes"
+)
+
+// ignoreGrace is how long a handler may take to return after its context has ended.
+const ignoreGrace = time.Second
+
+// errIgnoredContext says that a handler was given up.
+var errIgnoredContext = errors.New("processor: the handler did not return within 1s of the end of its context, and was given up; it may still be running")
+
+// endedError is a handler's failure to finish before its context ended.
+type endedError struct {
+	cause error // the context's cause
+	err   error // what the handler returned; errIgnoredContext when it did not return
+}
+
+func (e *endedError) Error() string   { return e.cause.Error() + ": " + e.err.Error() }
+func (e *endedError) Unwrap() []error { return []error{e.cause, e.err} }
+
+// call runs the handler once, in a goroutine of its own, and waits for it, or for its context's end and a grace. Inside a
+// transaction ctx is the transaction function's context: the handler's is a child of it, so that Google's client refuses
+// to nest.
+func (p *Processor) call(ctx context.Context, d *delivery, f func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timeout := time.AfterFunc(p.config.HandlerTimeout, func() {
+		d.held.Stop() // a handler that has outrun its time keeps no message
+		cancel(ErrHandlerTimeout)
+	})
+	defer timeout.Stop()
+	stop := context.AfterFunc(p.handlers, func() { cancel(context.Cause(p.handlers)) })
+	defer stop()
+
+	returned := make(chan error, 1)
+	running := p.running.start(d)
+	go func() {
+		defer p.running.end(running)
+		runHandler(ctx, f, returned)
+	}()
+	select {
+	case err := <-returned:
+		return explain(ctx, err)
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(ignoreGrace)
+	defer grace.Stop()
+	select {
+	case err := <-returned:
+		return explain(ctx, err)
+	case <-grace.C:
+		return &endedError{context.Cause(ctx), errIgnoredContext}
+	}
+}
+
+// runHandler runs the handler and reports what it returned. A panic or Goexit is reported as an error and ends the
+// goroutine, which is the handler's own.
+func runHandler(ctx context.Context, f func(context.Context) error, returned chan<- error) {
+	finished := false
+	var err error
+	defer func() {
+		if !finished {
+			err = &PanicError{Value: recover(), Stack: debug.Stack()}
+		}
+		returned <- err
+	}()
+	err = f(ctx)
+	finished = true
+}
+
+// explain tells the end of the handler's context from a failure of its own: the first is when the context has ended and
+// the handler says so, in whatever form.
+func explain(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	switch spanner.ErrCode(err) {
+	case codes.Canceled, codes.DeadlineExceeded:
+		return &endedError{context.Cause(ctx), err}
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Cause(ctx)) {
+		return &endedError{context.Cause(ctx), err}
+	}
+	return err
+}

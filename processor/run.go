@@ -1,0 +1,113 @@
+package processor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"google.golang.org/grpc/codes"
+)
+
+// abandonAfter is how long Run waits for handlers after their contexts have ended. It is a little more than the grace
+// of a single handler.
+const abandonAfter = ignoreGrace + 500*time.Millisecond
+
+var errAbandoned = errors.New("processor: Run has returned")
+
+// Run receives messages and runs the handler for them until ctx ends or Shutdown is called, then drains: nothing new is
+// taken, handlers that have started go on, their leases are renewed and their work is committed. After DrainTimeout their
+// contexts end, and soon after, whatever they do, Run returns.
+//
+// It returns nil when everything that it started has ended, at once an error when a table that it needs is missing, an *AbandonedError when handlers ignored the end of their
+// contexts, ErrRunning when it was called before, and ErrStopped when Shutdown was. Troubles of the database do not end it: it goes on until it is
+// stopped. Only handlers that ignore their contexts, and rollbacks that are under way, may outlive it.
+func (p *Processor) Run(ctx context.Context) error {
+	if !p.state.CompareAndSwap(stateNew, stateRun) {
+		if p.state.Load() == stateStopped {
+			return ErrStopped
+		}
+		return ErrRunning
+	}
+	p.endedError = p.run(ctx)
+	close(p.ended)
+	return p.endedError
+}
+
+func (p *Processor) run(ctx context.Context) error {
+	if p.attempts.ledger != nil {
+		err := p.attempts.ledger.CheckLedger(ctx)
+		if spanner.ErrCode(err) == codes.NotFound {
+			return fmt.Errorf("processor: %w; or set Config.MaxAttempts below zero", err)
+		}
+		// Any other error is a trouble of the database, which does not end Run.
+	}
+	base := context.WithoutCancel(ctx)
+	settling, endSettling := context.WithCancelCause(base)
+	defer endSettling(errAbandoned)
+	handlers, endHandlers := context.WithCancelCause(base)
+	defer endHandlers(errAbandoned)
+	p.settling, p.handlers = settling, handlers
+
+	fetching, stopFetching := context.WithCancel(ctx)
+	defer stopFetching()
+	receiving := make(chan error, 1)
+	go func() { receiving <- p.receiver.Run(fetching) }()
+
+	var workers sync.WaitGroup
+	for range p.config.Concurrency {
+		workers.Go(func() { p.work(fetching) })
+	}
+	idle := make(chan struct{})
+	go func() {
+		workers.Wait()
+		close(idle)
+	}()
+
+	select {
+	case <-ctx.Done():
+	case <-p.stopping:
+	}
+	stopFetching()
+	drain := time.NewTimer(p.config.DrainTimeout)
+	defer drain.Stop()
+	select {
+	case <-idle:
+		return <-receiving
+	case <-drain.C:
+	case <-p.hurry:
+	}
+	endHandlers(ErrDrainTimeout)
+	abandon := time.NewTimer(abandonAfter)
+	defer abandon.Stop()
+	select {
+	case <-idle:
+		return errors.Join(p.abandoned(), <-receiving)
+	case <-abandon.C:
+	}
+	// What is still under way is a rollback, a probe, or a handler that was given up: none of it can commit any more.
+	endSettling(errAbandoned)
+	p.inFlight.releaseAll()
+	return errors.Join(p.abandoned(), <-receiving)
+}
+
+// work handles one message after the other until there are no more to take.
+func (p *Processor) work(fetching context.Context) {
+	for {
+		held, err := p.receiver.Next(fetching)
+		if err != nil {
+			return
+		}
+		p.deliver(held)
+	}
+}
+
+// abandoned returns the handlers that are still running, as an error.
+func (p *Processor) abandoned() error {
+	if left := p.running.list(); len(left) > 0 {
+		return &AbandonedError{Deliveries: left}
+	}
+	return nil
+}

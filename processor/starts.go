@@ -1,0 +1,77 @@
+package processor
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/spanqueue/spanqueue/internal/backend"
+)
+
+// starts counts starts in the ledger, those that come together in one transaction: while one transaction is under way,
+// the next ones gather.
+type starts struct {
+	ledger  backend.Ledger
+	timeout time.Duration
+	lead    chan struct{} // one slot: who has it runs the transaction
+
+	mu      sync.Mutex
+	waiting []*start
+}
+
+type start struct {
+	delivery backend.Delivery
+	done     chan struct{} // closed when before and err are set
+	before   backend.Record
+	err      error
+}
+
+// maxStarts bounds one transaction.
+const maxStarts = 200
+
+func (s *starts) begin(ctx context.Context, d backend.Delivery) (backend.Record, error) {
+	mine := &start{delivery: d, done: make(chan struct{})}
+	s.mu.Lock()
+	s.waiting = append(s.waiting, mine)
+	s.mu.Unlock()
+	for {
+		select {
+		case <-mine.done:
+			return mine.before, mine.err
+		case s.lead <- struct{}{}:
+			s.run(ctx, s.take())
+			<-s.lead
+		}
+	}
+}
+
+// take removes the starts of the next transaction. It may find none: the leader before has taken the caller's own.
+func (s *starts) take() []*start {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := min(len(s.waiting), maxStarts)
+	batch := s.waiting[:n:n]
+	s.waiting = s.waiting[n:]
+	return batch
+}
+
+func (s *starts) run(ctx context.Context, batch []*start) {
+	if len(batch) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	deliveries := make([]backend.Delivery, len(batch))
+	for i, b := range batch {
+		deliveries[i] = b.delivery
+	}
+	before, err := s.ledger.Begin(ctx, deliveries)
+	for i, b := range batch {
+		if err != nil {
+			b.err = err
+		} else {
+			b.before = before[i]
+		}
+		close(b.done)
+	}
+}
