@@ -85,6 +85,9 @@ func wantedObject(sql string) (wanted, error) {
 	if err != nil {
 		return wanted{}, err
 	}
+	if differ := s.diff(s); len(differ) > 0 { // says one thing twice, in two ways
+		return wanted{}, fmt.Errorf("schema: %s %s contradicts itself: %s", o.kind, o.name, differ[0])
+	}
 	return wanted{object: o, needs: needs, shape: s}, nil
 }
 

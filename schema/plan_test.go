@@ -46,6 +46,7 @@ func TestPlanRefuses(t *testing.T) {
 		{[]Element{SQL("CREATE TABLE T (Id STRING(3) DEFAULT ('x")}, "SQL: "},
 		{[]Element{SQL("CREATE OR REPLACE QUEUE Q (Id INT64, Payload JSON NOT NULL) PRIMARY KEY (Id)")}, "expected CREATE QUEUE"},
 		{[]Element{SQL("CREATE QUEUE Q (Id INT64) PRIMARY KEY (Id)")}, "no Payload column"},
+		{[]Element{SQL("CREATE TABLE T (Id INT64, ID STRING(3)) PRIMARY KEY (Id)")}, "TABLE T contradicts itself: column id"},
 		{[]Element{SQL("CREATE TABLE A (Id INT64) PRIMARY KEY (Id), INTERLEAVE IN PARENT B; CREATE TABLE B (Id INT64) PRIMARY KEY (Id), INTERLEAVE IN PARENT A")}, "needs itself"},
 	} {
 		_, err := planFor(c.elements)
