@@ -45,36 +45,28 @@ func (s *Store) settle(ctx context.Context, c change) (time.Time, error) {
 		if !end.asked {
 			return end.at, end.err
 		}
-		landed, err := s.hasLanded(ctx, c)
-		if landed || err != nil {
-			return time.Time{}, settled(err, end.err, c.op)
+		r, now, err := s.lookAgain(ctx, c.op)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("%w: %v: %w (and the record could not be read: %w)", ErrUnresolved, c.op, end.err, err)
+		}
+		if landed, err := c.landed(r, now); landed || err != nil {
+			return time.Time{}, err
 		}
 		if !mayRunAgain(end.err, run) {
 			return time.Time{}, end.err
 		}
 		if run == maxRuns || wait(ctx, run) != nil {
-			return time.Time{}, settled(ErrUnresolved, end.err, c.op)
+			return time.Time{}, fmt.Errorf("%w: %v: %w", ErrUnresolved, c.op, end.err)
 		}
 	}
 }
 
-// hasLanded looks at the record. Its error is final for settle.
-func (s *Store) hasLanded(ctx context.Context, c change) (bool, error) {
+// lookAgain reads the record on a context of its own: the one that has ended
+// may be the reason why the outcome is not known.
+func (s *Store) lookAgain(ctx context.Context, op Operation) (*record, time.Time, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.CommitTimeout)
 	defer cancel()
-	r, now, err := s.look(ctx, c.op)
-	if err != nil {
-		return false, fmt.Errorf("%w: %w", ErrUnresolved, err)
-	}
-	return c.landed(r, now)
-}
-
-// settled keeps what Commit answered beside what was found out.
-func settled(err, commit error, op Operation) error {
-	if errors.Is(err, ErrUnresolved) {
-		return fmt.Errorf("%w: %v: %w", err, op, commit)
-	}
-	return err
+	return s.look(ctx, op)
 }
 
 // mayRunAgain says whether a commit that ended with err, and is not to be seen

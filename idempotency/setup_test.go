@@ -2,7 +2,6 @@ package idempotency_test
 
 import (
 	"context"
-	"os"
 	"testing"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spanqueue/spanqueue/emulator/emulatortest"
+	"github.com/spanqueue/spanqueue/emulator/front/fault"
 	"github.com/spanqueue/spanqueue/idempotency"
 	"github.com/spanqueue/spanqueue/schema"
 )
@@ -116,4 +116,28 @@ func payload(s string) idempotency.Fingerprint { return idempotency.FingerprintB
 
 var op = idempotency.Operation{Scope: "tenant-1", Name: "add point", Key: "k1"}
 
-var _ = os.Args
+// fault adds a rule for this test's database alone.
+func (b *bench) fault(t *testing.T, rule fault.Rule) *fault.Handle {
+	t.Helper()
+	rule.Database = b.db.Name
+	h := b.db.Front().Faults().Add(rule)
+	t.Cleanup(h.Remove)
+	return h
+}
+
+// count counts what a rule matches and lets it be.
+func (b *bench) count(t *testing.T, rule fault.Rule) *fault.Handle {
+	t.Helper()
+	rule.Do = fault.Delay(0)
+	return b.fault(t, rule)
+}
+
+// now is the database's time.
+func (b *bench) now(t *testing.T) (now time.Time) {
+	t.Helper()
+	err := b.client.Single().Query(t.Context(), spanner.NewStatement("SELECT CURRENT_TIMESTAMP()")).Do(func(row *spanner.Row) error {
+		return row.Column(0, &now)
+	})
+	require.NoError(t, err)
+	return now
+}

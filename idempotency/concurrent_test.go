@@ -1,0 +1,199 @@
+package idempotency_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"github.com/stretchr/testify/require"
+
+	"github.com/spanqueue/spanqueue/idempotency"
+)
+
+const copies = 20
+
+// doer does the operation once more, on a client of its own or a shared one.
+type doer func(ctx context.Context, client *spanner.Client) (idempotency.Receipt, error)
+
+// atOnce runs 20 copies of one operation at the same time and returns what they
+// came to. A copy that finds the operation in progress comes back until it has
+// the result, as a client would.
+func (b *bench) atOnce(t *testing.T, client func() *spanner.Client, do doer) []idempotency.Receipt {
+	t.Helper()
+	clients := make([]*spanner.Client, copies)
+	for i := range clients {
+		clients[i] = client()
+	}
+	receipts, errs := make([]idempotency.Receipt, copies), make([]error, copies)
+	var wg sync.WaitGroup
+	for i := range copies {
+		wg.Go(func() {
+			ask := time.NewTicker(20 * time.Millisecond) // less would starve the owner on the bare emulator
+			defer ask.Stop()
+			for {
+				receipts[i], errs[i] = do(t.Context(), clients[i])
+				if !errors.Is(errs[i], idempotency.ErrInProgress) || t.Context().Err() != nil {
+					return
+				}
+				<-ask.C
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		require.NoError(t, err, "a loser must end with the result, not with a failure")
+	}
+	return receipts
+}
+
+// F23: copies on several workers at once, one effect, one record, and the
+// stored result for all.
+func TestCopiesAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, where := range []string{"front", "bare"} {
+		for _, how := range []string{"Do", "Steps", "Claim"} {
+			t.Run(where+"/"+how, func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, idempotency.Config{})
+				client := func() *spanner.Client { return b.client }
+				if where == "bare" {
+					// The bare emulator runs one transaction a session.
+					client = func() *spanner.Client { return b.db.Bare(t) }
+				}
+				receipts := b.atOnce(t, client, b.doer(t, how))
+				fresh := 0
+				for _, r := range receipts {
+					require.Equal(t, receipts[0].Body, r.Body)
+					if !r.Replayed {
+						fresh++
+					}
+				}
+				require.Equal(t, 1, fresh)
+				require.EqualValues(t, 1, b.points(t))
+				require.EqualValues(t, 1, b.records(t))
+			})
+		}
+	}
+}
+
+// doer returns one copy's work, with a body that no other copy would give.
+func (b *bench) doer(t *testing.T, how string) doer {
+	var mu sync.Mutex
+	n := 0
+	mine := func(ctx context.Context, tx *spanner.ReadWriteTransaction) (idempotency.Result, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		n++
+		return idempotency.Result{Body: fmt.Append(nil, "run ", n)}, addPoint(ctx, tx)
+	}
+	return func(ctx context.Context, client *spanner.Client) (receipt idempotency.Receipt, err error) {
+		store, err := idempotency.New(client, b.table, idempotency.Config{})
+		if err != nil {
+			return receipt, err
+		}
+		switch how {
+		case "Do":
+			return store.Do(ctx, op, payload("p"), mine)
+		case "Steps":
+			return store.Steps(ctx, op, payload("p"), func(ctx context.Context, run *idempotency.Run) error {
+				return run.Complete(ctx, mine)
+			})
+		default:
+			claim, err := store.Claim(op, payload("p"))
+			if err != nil {
+				return receipt, err
+			}
+			_, err = client.ReadWriteTransactionWithOptions(ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+				receipt, err = claim.Do(ctx, tx, mine)
+				return err
+			}, idempotency.TransactionOptions(spanner.TransactionOptions{}))
+			return receipt, err
+		}
+	}
+}
+
+// The proof can fail: a claim that reads in one transaction and writes in
+// another lets every copy that has read before the first one wrote run the
+// effect. It is the look-up, run, record of many libraries.
+func TestCopiesAtOnceWithReadThenWrite(t *testing.T) {
+	t.Parallel()
+	for _, where := range []string{"front", "bare"} {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, idempotency.Config{})
+			client := func() *spanner.Client { return b.client }
+			if where == "bare" {
+				client = func() *spanner.Client { return b.db.Bare(t) }
+			}
+			var read sync.WaitGroup
+			read.Add(copies)
+			key := spanner.Key{op.Scope, op.Name, op.Key}
+			b.atOnce(t, client, func(ctx context.Context, client *spanner.Client) (receipt idempotency.Receipt, err error) {
+				_, err = client.Single().ReadRow(ctx, "Operations", key, []string{"State"})
+				read.Done()
+				if err == nil {
+					return receipt, nil
+				}
+				read.Wait()
+				_, err = client.ReadWriteTransaction(ctx, addPoint)
+				return receipt, err
+			})
+			require.EqualValues(t, copies, b.points(t))
+		})
+	}
+}
+
+// Two requests under one key at once: one runs, the other is told, whoever
+// comes first.
+func TestMismatchInARace(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"Do", "Steps"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, idempotency.Config{})
+			errs := make([]error, copies)
+			var wg sync.WaitGroup
+			for i := range copies {
+				wg.Go(func() {
+					fp := payload(fmt.Sprint("request ", i))
+					if how == "Do" {
+						_, errs[i] = b.store.Do(t.Context(), op, fp, effect(idempotency.Result{}))
+						return
+					}
+					_, errs[i] = b.store.Steps(t.Context(), op, fp, func(ctx context.Context, run *idempotency.Run) error {
+						return run.Complete(ctx, effect(idempotency.Result{}))
+					})
+				})
+			}
+			wg.Wait()
+			ran := 0
+			for _, err := range errs {
+				if err == nil {
+					ran++
+					continue
+				}
+				require.ErrorIs(t, err, idempotency.ErrMismatch)
+			}
+			require.Equal(t, 1, ran)
+			require.EqualValues(t, 1, b.points(t))
+		})
+	}
+}
+
+func TestMismatchWhileInProgress(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, idempotency.Config{})
+	b.begun(t, op, "in_progress", b.now(t))
+	_, err := b.store.Do(t.Context(), op, payload("other"), effect(idempotency.Result{}))
+	require.ErrorIs(t, err, idempotency.ErrMismatch)
+	_, err = b.store.Do(t.Context(), op, payload("p"), effect(idempotency.Result{}))
+	require.ErrorIs(t, err, idempotency.ErrInProgress)
+	after, ok := idempotency.RetryAfter(err)
+	require.True(t, ok)
+	require.Positive(t, after)
+	require.Zero(t, b.points(t))
+}

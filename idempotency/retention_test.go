@@ -1,0 +1,231 @@
+package idempotency_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"github.com/stretchr/testify/require"
+
+	"github.com/spanqueue/spanqueue/emulator/emulatortest"
+	"github.com/spanqueue/spanqueue/emulator/front/fault"
+	"github.com/spanqueue/spanqueue/idempotency"
+	"github.com/spanqueue/spanqueue/schema"
+)
+
+// forTwoSeconds is a bench whose records expire 2 s after completion. The tests
+// move the record's times into the past and wait for nothing.
+func forTwoSeconds(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{table: schema.Operations{Retention: 2 * time.Second}}
+	b.db = emulatortest.Database(t, append(b.table.Statements(), accounts, rides)...)
+	b.client = b.db.Client(t)
+	b.store = b.newStore(t, idempotency.Config{Lease: time.Second, HandlerTimeout: time.Second})
+	_, err := b.client.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("Accounts", []string{"Id", "Points"}, []any{"a", 0})})
+	require.NoError(t, err)
+	return b
+}
+
+func (b *bench) do(t *testing.T, op idempotency.Operation, fp idempotency.Fingerprint) (idempotency.Receipt, error) {
+	t.Helper()
+	return b.store.Do(t.Context(), op, fp, effect(idempotency.Result{Code: 1}))
+}
+
+func (b *bench) sweep(t *testing.T) idempotency.Swept {
+	t.Helper()
+	reaper, err := b.store.Reaper(idempotency.ReaperConfig{})
+	require.NoError(t, err)
+	swept, err := reaper.Sweep(t.Context())
+	require.NoError(t, err)
+	return swept
+}
+
+// F29: the answer depends on the retention and the database's clock alone, not
+// on when a sweep came by.
+func TestRetentionIsJudgedOnReading(t *testing.T) {
+	t.Parallel()
+	for _, swept := range []bool{false, true} {
+		t.Run(fmt.Sprintf("swept=%v", swept), func(t *testing.T) {
+			t.Parallel()
+			b := forTwoSeconds(t)
+			_, err := b.do(t, op, payload("p"))
+			require.NoError(t, err)
+			if swept {
+				require.Zero(t, b.sweep(t).Deleted, "the sweep took an unexpired record")
+			}
+			receipt, err := b.do(t, op, payload("p"))
+			require.NoError(t, err)
+			require.True(t, receipt.Replayed)
+			require.Equal(t, 2*time.Second, receipt.Expires.Sub(receipt.Completed))
+			_, err = b.do(t, op, payload("other"))
+			require.ErrorIs(t, err, idempotency.ErrMismatch)
+			require.EqualValues(t, 1, b.points(t))
+
+			b.age(t, op, 2100*time.Millisecond)
+			if swept {
+				require.Equal(t, 1, b.sweep(t).Deleted)
+			}
+			_, err = b.store.Lookup(t.Context(), op)
+			require.ErrorIs(t, err, idempotency.ErrNoRecord)
+			receipt, err = b.do(t, op, payload("other")) // the key is free for any request
+			require.NoError(t, err)
+			require.False(t, receipt.Replayed)
+			require.EqualValues(t, 2, b.points(t))
+			require.EqualValues(t, 1, b.records(t))
+		})
+	}
+}
+
+// The clock of the machine that reads has no say: the record of this test was
+// completed by a database whose time lies ahead of or behind ours.
+func TestRetentionUsesTheDatabasesClockForSteps(t *testing.T) {
+	t.Parallel()
+	b := forTwoSeconds(t)
+	run := func() (idempotency.Receipt, error) {
+		return b.store.Steps(t.Context(), op, payload("p"), func(ctx context.Context, run *idempotency.Run) error {
+			return run.Complete(ctx, effect(idempotency.Result{}))
+		})
+	}
+	_, err := run()
+	require.NoError(t, err)
+	receipt, err := run()
+	require.NoError(t, err)
+	require.True(t, receipt.Replayed)
+	b.age(t, op, 3*time.Second)
+	receipt, err = run()
+	require.NoError(t, err)
+	require.False(t, receipt.Replayed)
+	require.EqualValues(t, 2, b.points(t))
+}
+
+// A sweep beside a duplicate that begins the operation anew: the sweep has seen
+// the expired record, the duplicate replaces it, the sweep must not take the
+// new one.
+func TestSweepLeavesWhatWasTakenMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := forTwoSeconds(t)
+	_, err := b.do(t, op, payload("p"))
+	require.NoError(t, err)
+	b.age(t, op, 3*time.Second)
+
+	deleting := b.fault(t, fault.Rule{Method: "StreamingRead", Tag: "spanqueue-sweep", Do: fault.Hold()})
+	swept := make(chan idempotency.Swept, 1)
+	go func() { swept <- b.sweep(t) }()
+	require.NoError(t, deleting.Wait(t.Context()))
+	receipt, err := b.do(t, op, payload("p"))
+	require.NoError(t, err)
+	require.False(t, receipt.Replayed)
+	deleting.Release()
+
+	require.Zero(t, (<-swept).Deleted)
+	receipt, err = b.store.Lookup(t.Context(), op)
+	require.NoError(t, err, "the sweep took a record that had not expired")
+	require.True(t, receipt.Replayed)
+}
+
+func TestSweepWorksInBoundedBatches(t *testing.T) {
+	t.Parallel()
+	b := forTwoSeconds(t)
+	for i := range 25 {
+		o := idempotency.Operation{Scope: "s", Name: "n", Key: fmt.Sprint(i)}
+		_, err := b.do(t, o, payload("p"))
+		require.NoError(t, err)
+		if i < 20 {
+			b.age(t, o, time.Minute)
+		}
+	}
+	commits := b.count(t, fault.Rule{Method: "Commit", Tag: "spanqueue-sweep"})
+	reaper, err := b.store.Reaper(idempotency.ReaperConfig{Batch: 1})
+	require.NoError(t, err)
+	swept, err := reaper.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 20, swept.Deleted)
+	require.Equal(t, 20, commits.Matched())
+	require.EqualValues(t, 5, swept.Records)
+	require.EqualValues(t, 5, b.records(t))
+	require.InDelta(t, 58, swept.Lag.Seconds(), 5)
+	require.Zero(t, b.sweep(t).Deleted)
+}
+
+// Work in progress is reported and kept, however old it is.
+func TestSweepReportsUnfinishedOperations(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, idempotency.Config{})
+	year := 8760 * time.Hour
+	now := time.Now()
+	for _, o := range []struct {
+		key, state string
+		leased     time.Time
+	}{
+		{"live", "in_progress", now}, {"dead", "in_progress", now.Add(-year)}, {"unsure", "uncertain", now.Add(-year - time.Hour)},
+	} {
+		b.begun(t, idempotency.Operation{Scope: "s", Name: "n", Key: o.key}, o.state, o.leased)
+	}
+	swept := b.sweep(t)
+	require.Zero(t, swept.Deleted)
+	require.EqualValues(t, 3, b.records(t))
+	require.Len(t, swept.Unfinished, 2)
+	require.Equal(t, "unsure", swept.Unfinished[0].Operation.Key, "the oldest first")
+	require.Equal(t, "uncertain", swept.Unfinished[0].State)
+	require.Equal(t, "dead", swept.Unfinished[1].Operation.Key)
+	require.InDelta(t, year.Hours()+1, swept.InProgress.Hours(), 1)
+	require.InDelta(t, year.Hours()+1, swept.Oldest.Hours(), 1)
+}
+
+func TestReaperRunsUntilItsContextEnds(t *testing.T) {
+	t.Parallel()
+	b := forTwoSeconds(t)
+	var log syncBuffer
+	store, err := idempotency.New(b.client, b.table, idempotency.Config{
+		Lease: time.Second, HandlerTimeout: time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	require.NoError(t, err)
+	_, err = b.do(t, op, payload("p"))
+	require.NoError(t, err)
+	b.age(t, op, time.Minute)
+	reaper, err := store.Reaper(idempotency.ReaperConfig{Every: time.Second})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- reaper.Run(ctx) }()
+	require.Eventually(t, func() bool { return b.records(t) == 0 }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return log.contains("deleted=1") }, 10*time.Second, 20*time.Millisecond)
+	cancel()
+	require.NoError(t, <-ended)
+	require.False(t, log.contains(op.Key), "a key was logged")
+}
+
+func TestCoversSaysWhetherARedriveComesInTime(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, idempotency.Config{})
+	now := time.Now()
+	for _, at := range []time.Time{now, now.Add(-47 * time.Hour), now.Add(47 * time.Hour)} {
+		require.NoError(t, b.store.Covers(t.Context(), at))
+	}
+	for _, at := range []time.Time{now.Add(-49 * time.Hour), now.Add(49 * time.Hour), {}} {
+		require.ErrorIs(t, b.store.Covers(t.Context(), at), idempotency.ErrExpired)
+	}
+}
+
+// syncBuffer is a log that is read while it is written.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) contains(text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return bytes.Contains(s.b.Bytes(), []byte(text))
+}

@@ -1,0 +1,245 @@
+package idempotency_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	sppb "cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/spanqueue/spanqueue/emulator/front/fault"
+	"github.com/spanqueue/spanqueue/idempotency"
+)
+
+// lostAnswers are the ways in which the answer to one Commit gets lost, after
+// it landed or before.
+var lostAnswers = []struct {
+	name string
+	do   fault.Action
+}{
+	{"landed, UNAVAILABLE", fault.After(codes.Unavailable, "away")},
+	{"landed, DEADLINE_EXCEEDED", fault.After(codes.DeadlineExceeded, "too late")},
+	{"landed, CANCELED", fault.After(codes.Canceled, "cancelled")},
+	{"landed, INTERNAL", fault.After(codes.Internal, "broken")},
+	{"landed, INTERNAL RST_STREAM", fault.After(codes.Internal, "stream terminated by RST_STREAM")},
+	{"landed, UNKNOWN", fault.After(codes.Unknown, "unknown")},
+	{"landed, ABORTED", fault.After(codes.Aborted, "aborted")},
+	{"landed, ALREADY_EXISTS", fault.After(codes.AlreadyExists, "as if the first try had stuck")},
+	{"landed, and the server forgot", fault.Forget()},
+	{"landed, no answer", fault.Drop()},
+	{"landed, connection cut", fault.CutReply()},
+	{"not landed, UNAVAILABLE", fault.Before(codes.Unavailable, "away")},
+	{"not landed, DEADLINE_EXCEEDED", fault.Before(codes.DeadlineExceeded, "too late")},
+	{"not landed, INTERNAL", fault.Before(codes.Internal, "broken")},
+	{"not landed, INTERNAL RST_STREAM", fault.Before(codes.Internal, "stream terminated by RST_STREAM")},
+	{"not landed, UNKNOWN", fault.Before(codes.Unknown, "unknown")},
+	{"not landed, ABORTED", fault.Abort()},
+	{"not landed, NOT_FOUND", fault.Before(codes.NotFound, "Transaction not found")},
+	{"not landed, connection cut", fault.Cut()},
+}
+
+func TestLostAnswerToDo(t *testing.T) {
+	t.Parallel()
+	for _, c := range lostAnswers {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, idempotency.Config{CommitTimeout: 250 * time.Millisecond})
+			lost := b.fault(t, fault.Rule{Method: "Commit", Tag: "spanqueue-do", Nth: 1, Do: c.do})
+			receipt, err := b.store.Do(t.Context(), op, payload("p"), effect(idempotency.Result{Code: 1}))
+			require.NoError(t, err)
+			require.Equal(t, 1, lost.Applied())
+			require.False(t, receipt.Replayed, "the effect is this call's own")
+			require.EqualValues(t, 1, receipt.Code)
+			require.False(t, receipt.Completed.IsZero())
+			require.EqualValues(t, 1, b.points(t))
+			require.EqualValues(t, 1, b.records(t))
+		})
+	}
+}
+
+func TestLostAnswerToARefusal(t *testing.T) {
+	t.Parallel()
+	for _, c := range lostAnswers {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, idempotency.Config{CommitTimeout: 250 * time.Millisecond})
+			lost := b.fault(t, fault.Rule{Method: "Commit", Tag: "spanqueue-do", Nth: 1, Do: c.do})
+			receipt, err := b.store.Do(t.Context(), op, payload("p"), func(ctx context.Context, tx *spanner.ReadWriteTransaction) (idempotency.Result, error) {
+				return idempotency.Result{}, errors.Join(addPoint(ctx, tx), idempotency.Refuse(idempotency.Result{Code: 402}))
+			})
+			require.NoError(t, err)
+			require.Equal(t, 1, lost.Applied())
+			require.True(t, receipt.Refused)
+			require.False(t, receipt.Replayed)
+			require.Zero(t, b.points(t))
+			require.EqualValues(t, 1, b.records(t))
+		})
+	}
+}
+
+// Each commit of an operation in steps loses its answer in turn: the claim, a
+// local step, the intent of a call, its result, the end. No call is made twice.
+func TestLostAnswerInSteps(t *testing.T) {
+	t.Parallel()
+	commits := []fault.Rule{
+		{Name: "claim", Tag: "spanqueue-claim", Nth: 1},
+		{Name: "local step", Tag: "spanqueue-step", Nth: 1},
+		{Name: "intent", Tag: "spanqueue-step", Nth: 2},
+		{Name: "result", Tag: "spanqueue-step", Nth: 3},
+		{Name: "end", Tag: "spanqueue-step", Nth: 4},
+	}
+	for _, c := range lostAnswers {
+		for _, rule := range commits {
+			t.Run(c.name+"/"+rule.Name, func(t *testing.T) {
+				t.Parallel()
+				b, p := newTrip(t, idempotency.Config{CommitTimeout: 250 * time.Millisecond})
+				p.outside.AtMostOnce = true
+				rule.Method, rule.Do = "Commit", c.do
+				lost := b.fault(t, rule)
+				receipt, err := p.order(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, 1, lost.Applied())
+				require.False(t, receipt.Replayed)
+				require.Equal(t, "ride-1 ch_a", string(receipt.Body))
+				calls, charges := p.gateway.counts()
+				require.Equal(t, 1, calls)
+				require.Equal(t, 1, charges)
+				id, chargeID := b.rideRow(t)
+				require.Equal(t, "ride-1 ch_a", id+" "+chargeID)
+			})
+		}
+	}
+}
+
+// No answer, ever: the call ends within its bounds, says that it does not know,
+// and the next one finds out.
+func TestLostAnswersWithoutEndAreUnresolved(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		do     fault.Action
+		landed bool
+	}{
+		{"landed", fault.After(codes.Unknown, "unknown"), true},
+		{"not landed", fault.Before(codes.Unknown, "unknown"), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, idempotency.Config{CommitTimeout: 250 * time.Millisecond})
+			commits := b.fault(t, fault.Rule{Method: "Commit", Tag: "spanqueue-do", Do: c.do})
+			looks := b.fault(t, fault.Rule{Method: "StreamingRead", Match: singleUse, Do: fault.Before(codes.PermissionDenied, "no reads here")})
+			_, err := b.store.Do(t.Context(), op, payload("p"), effect(idempotency.Result{}))
+			require.ErrorIs(t, err, idempotency.ErrUnresolved)
+			require.Equal(t, codes.Unknown, spanner.ErrCode(err), "what Commit answered is not kept")
+			require.Equal(t, 1, commits.Applied())
+			require.Equal(t, 1, looks.Applied())
+			looks.Remove()
+			if !c.landed {
+				// The look is answered, but no commit is: bounded.
+				_, err := b.store.Do(t.Context(), op, payload("p"), effect(idempotency.Result{}))
+				require.ErrorIs(t, err, idempotency.ErrUnresolved)
+				require.Equal(t, 1+4, commits.Applied())
+			}
+			commits.Remove()
+			receipt, err := b.store.Do(t.Context(), op, payload("p"), effect(idempotency.Result{}))
+			require.NoError(t, err)
+			require.Equal(t, c.landed, receipt.Replayed)
+			require.EqualValues(t, 1, b.points(t))
+		})
+	}
+}
+
+func singleUse(c fault.Call) bool {
+	req, ok := c.Request.(*sppb.ReadRequest)
+	return ok && req.GetTransaction().GetSingleUse() != nil
+}
+
+// The commit is still on its way when the database is asked, and lands while
+// the guarded transaction runs again.
+func TestLostAnswerOfACommitThatLandsLate(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, idempotency.Config{})
+	land, landed := make(chan struct{}), make(chan error, 1)
+	late := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		if commit, ok := req.(*sppb.CommitRequest); ok && commit.RequestOptions.GetTransactionTag() == "spanqueue-do" && len(landed) == 0 {
+			go func() {
+				<-land
+				landed <- invoke(context.WithoutCancel(ctx), method, req, new(sppb.CommitResponse), cc)
+			}()
+			return status.Error(codes.DeadlineExceeded, "too late")
+		}
+		return invoke(ctx, method, req, reply, cc, opts...)
+	}
+	client := b.db.Client(t, option.WithGRPCDialOption(grpc.WithChainUnaryInterceptor(late)))
+	store, err := idempotency.New(client, b.table, idempotency.Config{})
+	require.NoError(t, err)
+	again := b.count(t, fault.Rule{Method: "StreamingRead", Tag: "spanqueue-do", Nth: 2})
+	done := make(chan error, 1)
+	go func() {
+		_, err := store.Do(t.Context(), op, payload("p"), effect(idempotency.Result{}))
+		done <- err
+	}()
+	require.NoError(t, again.Wait(t.Context()))
+	close(land)
+	require.NoError(t, <-done)
+	require.NoError(t, <-landed)
+	require.EqualValues(t, 1, b.points(t))
+	require.EqualValues(t, 1, b.records(t))
+}
+
+// After an unknown commit, the record that is found may be another request's.
+func TestMismatchAfterAnUnknownCommit(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, idempotency.Config{})
+	b.fault(t, fault.Rule{Method: "Commit", Tag: "spanqueue-do", Nth: 1, Do: fault.Before(codes.Unknown, "unknown")})
+	look := b.fault(t, fault.Rule{Method: "StreamingRead", Match: singleUse, Nth: 1, Do: fault.Hold()})
+	done := make(chan error, 1)
+	go func() {
+		_, err := b.store.Do(t.Context(), op, payload("p"), effect(idempotency.Result{}))
+		done <- err
+	}()
+	require.NoError(t, look.Wait(t.Context()))
+	_, err := b.store.Do(t.Context(), op, payload("other"), effect(idempotency.Result{}))
+	require.NoError(t, err)
+	look.Release()
+	require.ErrorIs(t, <-done, idempotency.ErrMismatch)
+	require.EqualValues(t, 1, b.points(t))
+}
+
+// What the database refuses for the effect's own writes is the effect's error.
+func TestRefusedWritesAreTheEffectsError(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		write *spanner.Mutation
+		code  codes.Code
+		runs  int
+	}{
+		{"ALREADY_EXISTS", spanner.Insert("Accounts", []string{"Id", "Points"}, []any{"a", 1}), codes.AlreadyExists, 1},
+		// The same code is also a server's that has forgotten the transaction.
+		{"NOT_FOUND", spanner.Update("Accounts", []string{"Id", "Points"}, []any{"nobody", 1}), codes.NotFound, 2},
+		{"FAILED_PRECONDITION", spanner.InsertOrUpdate("Accounts", []string{"Id", "Points"}, []any{"b", nil}), codes.FailedPrecondition, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, idempotency.Config{})
+			runs := 0
+			_, err := b.store.Do(t.Context(), op, payload("p"), func(ctx context.Context, tx *spanner.ReadWriteTransaction) (idempotency.Result, error) {
+				runs++
+				return idempotency.Result{}, errors.Join(addPoint(ctx, tx), tx.BufferWrite([]*spanner.Mutation{c.write}))
+			})
+			require.Equal(t, c.code, spanner.ErrCode(err))
+			require.NotErrorIs(t, err, idempotency.ErrUnresolved)
+			require.Equal(t, c.runs, runs)
+			require.Zero(t, b.points(t))
+			require.Zero(t, b.records(t))
+		})
+	}
+}
