@@ -21,7 +21,7 @@ func (q *Queues) RewriteMutations(ctx context.Context, database string, ms []*sp
 	if err != nil {
 		return nil, nil, err
 	}
-	w := rewriter{catalogue: c, queues: q, sent: make(map[string]bool)}
+	w := rewriter{catalogue: c, queues: q, sent: make(map[string]bool), acked: make(map[string]bool)}
 	out = make([]*spannerpb.Mutation, 0, len(ms))
 	for _, m := range ms {
 		rewritten, err := w.rewrite(m)
@@ -49,6 +49,7 @@ type rewriter struct {
 	catalogue *catalogue
 	queues    *Queues
 	sent      map[string]bool // queue and key of the sends so far
+	acked     map[string]bool // and of the acks
 	touched   []string
 }
 
@@ -106,8 +107,16 @@ func (w *rewriter) ack(m *spannerpb.Mutation_Ack) ([]*spannerpb.Mutation, error)
 		return nil, err
 	}
 	key, err := backing.EncodeKey(m.GetKey())
-	if err == nil && w.sent[strings.ToLower(queue.Name())+byKey+key] {
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	place := strings.ToLower(queue.Name()) + byKey + key
+	if w.sent[place] {
 		return nil, status.Errorf(codes.InvalidArgument, "Ack of queue %s, key %v, stands after Send of the same key: in one commit Ack must come first.", queue.Name(), m.GetKey().AsSlice())
 	}
+	if w.acked[place] && !m.GetIgnoreNotFound() { // the emulator would say that a deleted row is updated
+		return nil, status.Errorf(codes.NotFound, "Queue %s: message with key %v not found: the same commit acknowledges it before.", queue.Name(), m.GetKey().AsSlice())
+	}
+	w.acked[place] = true
 	return out, nil
 }

@@ -2,22 +2,20 @@ package queues_test
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
-	"cloud.google.com/go/spanner/admin/instance/apiv1/instancepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/spanqueue/spanqueue/emulator"
+	"github.com/spanqueue/spanqueue/emulator/emulatortest"
 	"github.com/spanqueue/spanqueue/emulator/front/internal/queues"
 )
 
@@ -30,36 +28,46 @@ type bench struct {
 	name    string
 	session string
 	queues  *queues.Queues
-	turns   atomic.Int64
 
 	mu sync.Mutex // the turn
 }
 
+// newBench starts an emulator and creates a database with the statements ddl.
 func newBench(t testing.TB, opts queues.Options, ddl ...string) *bench {
-	addr := os.Getenv("SPANNER_EMULATOR_HOST")
-	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(128<<20)))
+	t.Helper()
+	e := emulatortest.New(t, emulator.Options{NoFront: true})
+	conn, err := grpc.NewClient("passthrough:///"+e.BackendAddr(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)))
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
-	ctx := context.Background()
-	b := &bench{t: t, client: spannerpb.NewSpannerClient(conn), admin: databasepb.NewDatabaseAdminClient(conn), ops: longrunningpb.NewOperationsClient(conn)}
-	instance := fmt.Sprintf("i%d", time.Now().UnixNano())
-	_, err = instancepb.NewInstanceAdminClient(conn).CreateInstance(ctx, &instancepb.CreateInstanceRequest{
-		Parent: "projects/p", InstanceId: instance,
-		Instance: &instancepb.Instance{Config: "projects/p/instanceConfigs/emulator-config", DisplayName: instance, NodeCount: 1},
-	})
+	b := &bench{
+		t:      t,
+		client: spannerpb.NewSpannerClient(conn),
+		admin:  databasepb.NewDatabaseAdminClient(conn),
+		ops:    longrunningpb.NewOperationsClient(conn),
+		name:   "projects/p/instances/test/databases/test",
+	}
+	b.queues = b.newQueues(opts)
+	rewritten, err := b.queues.RewriteDDL(t.Context(), b.name, ddl)
 	require.NoError(t, err)
-	b.name = "projects/p/instances/" + instance + "/databases/test"
-	b.queues, err = queues.New(b, opts)
-	require.NoError(t, err)
-	t.Cleanup(b.queues.Close)
-	rewritten, err := b.queues.RewriteDDL(ctx, b.name, ddl)
-	require.NoError(t, err)
-	op, err := b.admin.CreateDatabase(ctx, &databasepb.CreateDatabaseRequest{Parent: "projects/p/instances/" + instance, CreateStatement: "CREATE DATABASE test", ExtraStatements: rewritten})
-	b.wait(op, err)
-	s, err := b.client.CreateSession(ctx, &spannerpb.CreateSessionRequest{Database: b.name})
+	require.NoError(t, e.CreateDatabase(t.Context(), b.name, rewritten...))
+	s, err := b.client.CreateSession(t.Context(), &spannerpb.CreateSessionRequest{Database: b.name})
 	require.NoError(t, err)
 	b.session = s.GetName()
 	return b
+}
+
+// maxAnswer is small, so that tests can exceed it.
+const maxAnswer = 1 << 20
+
+// newQueues makes queues over the database, as a front that has just started has them.
+func (b *bench) newQueues(opts queues.Options) *queues.Queues {
+	b.t.Helper()
+	q, err := queues.New(b, opts)
+	require.NoError(b.t, err)
+	b.t.Cleanup(q.Close)
+	return q
 }
 
 func (b *bench) wait(op *longrunningpb.Operation, err error) {
@@ -76,6 +84,8 @@ func (b *bench) ddl(statements ...string) {
 	b.t.Helper()
 	rewritten, err := b.queues.RewriteDDL(context.Background(), b.name, statements)
 	require.NoError(b.t, err)
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	op, err := b.admin.UpdateDatabaseDdl(context.Background(), &databasepb.UpdateDatabaseDdlRequest{Database: b.name, Statements: rewritten})
 	b.wait(op, err)
 	b.queues.DDLChanged(b.name)
@@ -105,26 +115,44 @@ var readWrite = &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOption
 // dml runs one statement in a transaction of its own, as the front would.
 func (b *bench) dml(sql string) {
 	b.t.Helper()
-	ctx := context.Background()
-	kind, touched, err := b.queues.Statement(ctx, b.name, sql)
+	kind, touched, err := b.queues.Statement(context.Background(), b.name, sql)
 	require.NoError(b.t, err)
 	require.Equal(b.t, queues.Pass, kind)
+	tx := b.begin()
+	b.run(tx, sql)
+	b.end(tx, touched)
+}
+
+// begin takes the turn and begins a transaction.
+func (b *bench) begin() (id []byte) {
+	b.t.Helper()
 	b.mu.Lock()
-	tx, err := b.client.BeginTransaction(ctx, &spannerpb.BeginTransactionRequest{Session: b.session, Options: readWrite})
+	tx, err := b.client.BeginTransaction(context.Background(), &spannerpb.BeginTransactionRequest{Session: b.session, Options: readWrite})
 	require.NoError(b.t, err)
-	_, err = b.client.ExecuteSql(ctx, &spannerpb.ExecuteSqlRequest{Session: b.session, Sql: sql, Seqno: 1,
-		Transaction: &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_Id{Id: tx.GetId()}}})
+	return tx.GetId()
+}
+
+func (b *bench) run(tx []byte, sql string) {
+	b.t.Helper()
+	_, err := b.client.ExecuteSql(context.Background(), &spannerpb.ExecuteSqlRequest{Session: b.session, Sql: sql, Seqno: 1,
+		Transaction: &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_Id{Id: tx}}})
 	require.NoError(b.t, err)
-	_, err = b.client.Commit(ctx, &spannerpb.CommitRequest{Session: b.session, Transaction: &spannerpb.CommitRequest_TransactionId{TransactionId: tx.GetId()}})
+}
+
+// end commits, gives the turn back, and tells.
+func (b *bench) end(tx []byte, touched []string) {
+	b.t.Helper()
+	_, err := b.client.Commit(context.Background(), &spannerpb.CommitRequest{Session: b.session, Transaction: &spannerpb.CommitRequest_TransactionId{TransactionId: tx}})
 	b.mu.Unlock()
 	require.NoError(b.t, err)
 	b.queues.Committed(b.name, touched)
 }
 
 func (b *bench) InTurn(ctx context.Context, database string, f func(context.Context, queues.Querier) error) error {
-	b.mu.Lock()
+	if err := b.lock(ctx); err != nil {
+		return err
+	}
 	defer b.mu.Unlock()
-	b.turns.Add(1)
 	s, err := b.client.CreateSession(ctx, &spannerpb.CreateSessionRequest{Database: database})
 	if err != nil {
 		return err
@@ -135,6 +163,18 @@ func (b *bench) InTurn(ctx context.Context, database string, f func(context.Cont
 	}
 	defer b.client.Rollback(context.WithoutCancel(ctx), &spannerpb.RollbackRequest{Session: s.GetName(), TransactionId: tx.GetId()})
 	return f(ctx, querier{b, s.GetName(), &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_Id{Id: tx.GetId()}}})
+}
+
+// lock waits for the turn as long as ctx allows.
+func (b *bench) lock(ctx context.Context) error {
+	for !b.mu.TryLock() {
+		select {
+		case <-ctx.Done():
+			return status.FromContextError(ctx.Err()).Err()
+		case <-time.After(100 * time.Microsecond):
+		}
+	}
+	return nil
 }
 
 func (b *bench) Outside(ctx context.Context, database string, f func(context.Context, queues.Querier) error) error {

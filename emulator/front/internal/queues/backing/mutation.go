@@ -66,6 +66,13 @@ func (q *Queue) Ack(m *spannerpb.Mutation_Ack) ([]*spannerpb.Mutation, error) {
 		return []*spannerpb.Mutation{remove}, nil
 	}
 	columns, values := q.writable(m.GetKey())
+	if len(columns) < len(q.key) {
+		// Where a part of the key is generated the emulator wants every column with a default written. What is written
+		// does not matter: the row is deleted.
+		stamp := structpb.NewStringValue(FormatTime(time.Now()))
+		columns = append(columns, schema.DeliverTimeColumn, generationColumn, sentColumn)
+		values = append(values, stamp, structpb.NewStringValue(""), stamp)
+	}
 	assert := write(func(w *spannerpb.Mutation_Write) *spannerpb.Mutation {
 		return &spannerpb.Mutation{Operation: &spannerpb.Mutation_Update{Update: w}}
 	}, q.Name(), columns, values)

@@ -1,0 +1,155 @@
+package queues_test
+
+import (
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/spanqueue/spanqueue/emulator/front/internal/queues"
+	"github.com/spanqueue/spanqueue/schema"
+)
+
+func (b *bench) described() []string {
+	b.t.Helper()
+	resp, err := b.admin.GetDatabaseDdl(b.t.Context(), &databasepb.GetDatabaseDdlRequest{Database: b.name})
+	require.NoError(b.t, err)
+	statements, err := b.queues.RestoreDDL(b.t.Context(), b.name, resp.GetStatements())
+	require.NoError(b.t, err)
+	return statements
+}
+
+func canonical(t testing.TB, ddl string) string {
+	t.Helper()
+	s, err := schema.ParseStatement(ddl)
+	require.NoError(t, err)
+	return s.(*schema.CreateQueue).Queue.DDL()
+}
+
+func TestDDLShowsWhatWasDeclared(t *testing.T) {
+	t.Parallel()
+	const child = `-- a comment
+create Queue if not exists Child (
+  Id INT64 NOT NULL,
+  N INT64 NOT NULL,
+  Payload STRING(MAX) NOT NULL,
+) PRIMARY KEY (Id, N DESC), INTERLEAVE IN PARENT Plain ON DELETE CASCADE, ROW DELETION POLICY (OLDER_THAN(DeliverTime, INTERVAL 3 DAY)), OPTIONS (receive_mode = "PULL")`
+	b := newBench(t, queues.Options{}, taskQueue, table, child, `CREATE INDEX ByV ON Plain (V)`)
+	described := b.described()
+	require.Len(t, described, 4)
+	require.Contains(t, described, canonical(t, taskQueue))
+	require.Contains(t, described, canonical(t, child))
+	for _, d := range described {
+		require.NotContains(t, d, "panqueue")
+	}
+	// The next batch sees the queues, and its order is kept: each statement needs the ones before it.
+	b.ddl(`DROP QUEUE tasks`, taskQueue, `CREATE QUEUE IF NOT EXISTS Child (X INT64, Payload JSON NOT NULL) PRIMARY KEY (X)`,
+		`DROP QUEUE IF EXISTS Nothing`, `DROP QUEUE Child`, `DROP INDEX ByV`, `DROP TABLE Plain`)
+	require.Equal(t, []string{canonical(t, taskQueue)}, b.described())
+	rewritten, err := b.queues.RewriteDDL(t.Context(), b.name, []string{`DROP QUEUE IF EXISTS Child`, "CREATE QUEUE IF NOT EXISTS Tasks (Id INT64, Payload BYTES(1) NOT NULL) PRIMARY KEY (Id)"})
+	require.NoError(t, err)
+	require.Empty(t, rewritten, "nothing is left to do")
+}
+
+func TestDDLThatIsRefused(t *testing.T) {
+	t.Parallel()
+	_, q := newEmpty(t)
+	defer q.Close()
+	for sql, c := range map[string]struct {
+		code   codes.Code
+		reason string
+	}{
+		"CREATE QUEUE Q (Id INT64) PRIMARY KEY (Id)":                                               {codes.InvalidArgument, "Payload"},
+		"CREATE QUEUE Q (Id INT64, Payload BYTES(MAX)) PRIMARY KEY (Id)":                           {codes.InvalidArgument, "NOT NULL"},
+		"CREATE QUEUE Q (Id INT64, Payload INT64 NOT NULL) PRIMARY KEY (Id)":                       {codes.InvalidArgument, "Payload"},
+		"CREATE QUEUE Q (Id INT64, X INT64, Payload JSON NOT NULL) PRIMARY KEY (Id)":               {codes.InvalidArgument, "X"},
+		"CREATE QUEUE Q (Id INT64, DeliverTime TIMESTAMP, Payload JSON NOT NULL) PRIMARY KEY (Id)": {codes.InvalidArgument, "DeliverTime"},
+		"CREATE QUEUE":                           {codes.InvalidArgument, "line 1"},
+		"DROP QUEUE Nothing":                     {codes.NotFound, "Queue not found: Nothing"},
+		"DROP TABLE Tasks":                       {codes.InvalidArgument, "use DROP QUEUE"},
+		"ALTER TABLE `tasks` ADD COLUMN X INT64": {codes.InvalidArgument, "use ALTER QUEUE"},
+		"ALTER QUEUE Tasks SET OPTIONS (disable_send = true)": {codes.Unimplemented, "ALTER QUEUE"},
+	} {
+		_, err := q.RewriteDDL(t.Context(), emptyDB, []string{"CREATE TABLE T (Id INT64) PRIMARY KEY (Id)", sql})
+		require.Equal(t, c.code, status.Code(err), "%s: %v", sql, err)
+		require.ErrorContains(t, err, c.reason, sql)
+	}
+}
+
+func TestANewFrontKnowsTheQueues(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queues.Options{}, taskQueue, wideQueue)
+	require.NoError(t, b.commit(send("a", "x")))
+	before := b.described()
+	b.queues.Close()
+	b.queues = b.newQueues(queues.Options{})
+	require.Equal(t, before, b.described())
+	require.Equal(t, "x", b.receive("").message(t).payload)
+	require.NoError(t, b.commit(ack("a")))
+}
+
+func TestAQueueThatIsDroppedEndsItsReceivers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queues.Options{LeaseLength: time.Minute}, taskQueue, wideQueue)
+	s := b.receive("")
+	s.next(t)
+	other := b.open(&spannerpb.ExecuteSqlRequest{Sql: "SELECT * FROM RECEIVE_Wide()"})
+	other.next(t)
+	require.NoError(t, b.commit(send("a", "")))
+	s.message(t)
+	b.ddl(`DROP QUEUE Tasks`)
+	err := s.end(t)
+	require.Equal(t, codes.NotFound, status.Code(err))
+	require.ErrorContains(t, err, "Tasks")
+	require.Equal(t, codes.NotFound, status.Code(b.commit(send("a", ""))))
+	// The same name, another queue: nothing is left of the first.
+	b.ddl(taskQueue)
+	require.NoError(t, b.commit(send("a", "new")))
+	require.Equal(t, "new", b.receive("").message(t).payload)
+	other.silent(t, time.Millisecond)
+}
+
+func TestAQueueThatIsReplacedInOneBatch(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queues.Options{LeaseLength: time.Minute}, taskQueue)
+	s := b.receive("")
+	require.NoError(t, b.commit(send("a", "old"), send("b", "old")))
+	held := s.message(t)
+	s.message(t)
+	b.ddl(`DROP QUEUE Tasks`, taskQueue)
+	require.NoError(t, b.commit(send("a", "new")))
+	require.Equal(t, "new", s.message(t).payload)
+	rows := b.renew(held.lease)
+	require.Len(t, rows, 1)
+	require.Empty(t, rows[0].new)
+	b.ddl(`DROP QUEUE Tasks`, "CREATE QUEUE Tasks (Id STRING(36) NOT NULL, Payload STRING(MAX) NOT NULL) PRIMARY KEY (Id)")
+	require.Equal(t, codes.NotFound, status.Code(s.end(t)), "another shape is another queue")
+}
+
+func TestNamesOfAnyLength(t *testing.T) {
+	t.Parallel()
+	long := "Q"
+	for len(long) < 127 {
+		long += "x"
+	}
+	b := newBench(t, queues.Options{},
+		"CREATE QUEUE "+long+"A (Id INT64, Payload JSON NOT NULL) PRIMARY KEY (Id)",
+		"CREATE QUEUE "+long+"B (Id INT64, Payload JSON NOT NULL) PRIMARY KEY (Id)",
+		"CREATE QUEUE `SELECT` (`FROM` INT64, Payload JSON NOT NULL) PRIMARY KEY (`FROM`)")
+	require.Len(t, b.described(), 3)
+	b.ddl("DROP QUEUE "+long+"B", "drop queue `select`")
+	require.Len(t, b.described(), 1)
+}
+
+func TestDeliveryIsDisabled(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queues.Options{}, taskQueue+", OPTIONS (disable_delivery = true)")
+	require.NoError(t, b.commit(send("a", "")))
+	s := b.receive("max_duration => '100ms'")
+	s.next(t)
+	require.NoError(t, s.end(t))
+}
