@@ -57,22 +57,24 @@ func failing(t *testing.T, body string) (path string, pid func() int) {
 
 func TestFailedStartLeavesNothing(t *testing.T) {
 	t.Parallel()
+	const long, short = time.Minute, 2 * time.Second
 	for name, tc := range map[string]struct {
-		body string
-		says []string
+		body    string
+		timeout time.Duration
+		says    []string
 	}{
-		"it ends":                   {"echo one; echo no such flag >&2; exit 7", []string{"exit status 7", "one\n  no such flag"}},
-		"it ends well":              {"exit 0", []string{"exit status 0", "it printed nothing"}},
-		"it is killed":              {"kill -9 $$", []string{"signal: killed"}},
-		"it prints no address":      {"echo starting; exec sleep 1000", []string{"it did not print its address", "not ready within Options.StartTimeout, 300ms", "starting"}},
-		"it prints nonsense":        {"echo Server address: nonsense; exec sleep 1000", []string{`it says that it listens at "nonsense"`}},
-		"nobody is at its address":  {"echo Server address: localhost:1; exec sleep 1000", []string{"it does not answer at localhost:1", "not ready within Options.StartTimeout, 300ms"}},
-		"it ends after its address": {"echo Server address: localhost:1; echo out of memory; exit 8", []string{"exit status 8", "out of memory"}},
+		"it ends":                   {"echo one; echo no such flag >&2; exit 7", long, []string{"exit status 7", "one\n  no such flag"}},
+		"it ends well":              {"exit 0", long, []string{"exit status 0", "it printed nothing"}},
+		"it is killed":              {"kill -9 $$", long, []string{"signal: killed"}},
+		"it ends after its address": {"echo Server address: localhost:1; echo out of memory; exit 8", long, []string{"exit status 8", "out of memory"}},
+		"it prints nonsense":        {"echo Server address: nonsense; exec sleep 1000", long, []string{`it says that it listens at "nonsense"`}},
+		"it prints no address":      {"echo starting; exec sleep 1000", short, []string{"it did not print its address", "not ready within Options.StartTimeout, 2s", "starting"}},
+		"nobody is at its address":  {"echo Server address: localhost:1; exec sleep 1000", short, []string{"it does not answer at localhost:1", "not ready within Options.StartTimeout, 2s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			binary, pid := failing(t, tc.body)
-			_, err := Start(t.Context(), Options{Binary: binary, IgnoreEnvironment: true, StartTimeout: 300 * time.Millisecond})
+			_, err := Start(t.Context(), Options{Binary: binary, IgnoreEnvironment: true, StartTimeout: tc.timeout})
 			for _, says := range tc.says {
 				require.ErrorContains(t, err, says)
 			}

@@ -96,7 +96,7 @@ func runTool(ctx context.Context, timeout time.Duration, name string, args ...st
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.WaitDelay = time.Second // for children of it that keep its output open
+	cmd.WaitDelay = 5 * time.Second // for children of it that keep its output open
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
 		return "", fmt.Errorf("%s %s did not answer within %v: %w", name, args[0], timeout, context.Cause(ctx))

@@ -42,13 +42,17 @@ type Options struct {
 	// StartTimeout bounds the search and the start together, besides the context given to Start. Zero: 30 seconds.
 	StartTimeout time.Duration
 
-	// Logger gets what the emulator prints, at level Debug. Nil: nothing is logged.
+	// Logger gets what the emulator prints, at level Debug, and is the front's where Front.Logger is nil. Nil: nothing of
+	// the emulator is logged.
 	Logger *slog.Logger
 }
 
 func (o Options) withDefaults() Options {
 	if o.StartTimeout == 0 {
 		o.StartTimeout = defaultStartTimeout
+	}
+	if o.Front.Logger == nil {
+		o.Front.Logger = o.Logger
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -60,15 +60,15 @@ func awaitAnswer(ctx context.Context, addr string, gone <-chan struct{}) error {
 	defer conn.Close()
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		_, err := probe(ctx, conn)
-		if status.Code(err) != codes.Unavailable {
+		if err == nil || ctx.Err() == nil && status.Code(err) != codes.Unavailable {
 			return err
 		}
 		conn.ResetConnectBackoff()
 		select {
-		case <-gone:
-			return err
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case <-gone:
+			return err
 		case <-time.After(wait):
 		}
 	}

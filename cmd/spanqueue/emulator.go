@@ -35,7 +35,6 @@ downloaded.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Logger = logger(cmd.ErrOrStderr(), verbose)
-			opts.Front.Logger = opts.Logger
 			return runEmulator(cmd, opts)
 		},
 	}
