@@ -33,7 +33,6 @@ var (
 // of ours.
 func createdObject(sql string) (object, bool) {
 	p := newParser(sql)
-	p.lexAll()
 	if !p.accept("CREATE") {
 		return object{}, false
 	}
@@ -156,11 +155,11 @@ func firstLine(sql string) string {
 // difference.
 func plainExpression(text string) string {
 	p := newParser(text)
-	p.lexAll()
 	var words []string
-	for _, t := range p.toks {
-		switch t.Kind {
+	for {
+		switch t := p.next(); t.Kind {
 		case token.TokenEOF:
+			return strings.Join(words, " ")
 		case token.TokenBad:
 			return text
 		case token.TokenString:
@@ -173,5 +172,4 @@ func plainExpression(text string) string {
 			words = append(words, strings.ToUpper(t.Raw))
 		}
 	}
-	return strings.Join(words, " ")
 }

@@ -127,7 +127,6 @@ func (p *parser) expression() (string, error) {
 // It is the inverse of expression: what passes here is read back unchanged.
 func expressionProblem(text string) string {
 	p := newParser("(" + text + ")")
-	p.lexAll()
 	got, err := p.expression()
 	if err == nil {
 		err = p.end()

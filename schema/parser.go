@@ -39,28 +39,20 @@ func (e *ParseError) Unwrap() error {
 type parser struct {
 	sql   string
 	lexer *memefish.Lexer
-	// toks are the tokens read so far. After lexAll the last one is EOF, or a
-	// token of kind TokenBad that lexErr explains.
+	// toks are the tokens read so far: no more than were asked for, since text
+	// that is not about queues is not ours to judge. The last token there is is
+	// EOF, or one of kind TokenBad that lexErr explains.
 	toks   []token.Token
 	lexErr error
 	pos    int
 }
 
-// newParser reads the first two tokens only: text that is not about queues is
-// not ours to judge.
 func newParser(sql string) *parser {
-	p := &parser{sql: sql, lexer: &memefish.Lexer{File: &token.File{Buffer: sql}}}
-	p.lex()
-	p.lex()
-	return p
+	return &parser{sql: sql, lexer: &memefish.Lexer{File: &token.File{Buffer: sql}}}
 }
 
-// lex reads one more token; at the end of the text or after a bad token it
-// does nothing.
+// lex reads one more token.
 func (p *parser) lex() {
-	if n := len(p.toks); n > 0 && (p.toks[n-1].Kind == token.TokenEOF || p.toks[n-1].Kind == token.TokenBad) {
-		return
-	}
 	if err := guarded(p.lexer.NextToken); err != nil {
 		bad := token.Token{Kind: token.TokenBad, Pos: p.lexer.Token.Pos, End: p.lexer.Token.Pos}
 		var lexical *memefish.Error
@@ -76,24 +68,24 @@ func (p *parser) lex() {
 	p.toks = append(p.toks, p.lexer.Token)
 }
 
-func (p *parser) lexAll() {
-	for {
-		n := len(p.toks)
-		p.lex()
-		if len(p.toks) == n {
-			return
-		}
-	}
+// ended reports whether the last token there is has been read.
+func (p *parser) ended() bool {
+	n := len(p.toks)
+	return n > 0 && (p.toks[n-1].Kind == token.TokenEOF || p.toks[n-1].Kind == token.TokenBad)
 }
 
 // at returns the token i places ahead; beyond the end it is the last token.
 func (p *parser) at(i int) *token.Token {
+	for len(p.toks) <= p.pos+i && !p.ended() {
+		p.lex()
+	}
 	return &p.toks[min(p.pos+i, len(p.toks)-1)]
 }
 
+// next takes the token; the last one stays.
 func (p *parser) next() *token.Token {
 	t := p.at(0)
-	if p.pos < len(p.toks)-1 {
+	if t.Kind != token.TokenEOF && t.Kind != token.TokenBad {
 		p.pos++
 	}
 	return t

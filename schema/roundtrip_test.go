@@ -48,10 +48,9 @@ func TestLayoutChangesNothing(t *testing.T) {
 // case between and in them.
 func relay(t *rapid.T, sql string) string {
 	p := newParser(sql)
-	p.lexAll()
 	space := rapid.SampledFrom([]string{" ", "\n", "\t\r\n", " /* ) , DROP QUEUE */ ", " -- PRIMARY KEY\n", " # 'x\n"})
 	var b strings.Builder
-	for _, tok := range p.toks {
+	for tok := p.next(); tok.Kind != "<eof>"; tok = p.next() {
 		b.WriteString(space.Draw(t, "space"))
 		text := tok.Raw
 		switch {

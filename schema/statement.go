@@ -57,7 +57,6 @@ func ParseStatement(sql string) (Statement, error) {
 	default:
 		return &Other{SQL: sql}, nil
 	}
-	p.lexAll()
 	p.next()
 	p.next()
 	st, err := parse()
