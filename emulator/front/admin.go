@@ -11,42 +11,29 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// databaseAdminService are the RPCs about databases that the front must know of. The others pass through.
-var databaseAdminService = grpc.ServiceDesc{
-	ServiceName: "google.spanner.admin.database.v1.DatabaseAdmin",
-	HandlerType: (*any)(nil),
-	Streams: []grpc.StreamDesc{
-		unary("CreateDatabase", (*Server).createDatabase),
-		unary("UpdateDatabaseDdl", (*Server).updateDatabaseDDL),
-		unary("GetDatabaseDdl", (*Server).getDatabaseDDL),
-		unary("DropDatabase", (*Server).dropDatabase),
-	},
-}
-
-var instanceAdminService = grpc.ServiceDesc{
-	ServiceName: "google.spanner.admin.instance.v1.InstanceAdmin",
-	HandlerType: (*any)(nil),
-	Streams:     []grpc.StreamDesc{unary("DeleteInstance", (*Server).deleteInstance)},
-}
-
-func (s *Server) createDatabase(ctx context.Context, req *databasepb.CreateDatabaseRequest) (*longrunningpb.Operation, error) {
-	return s.databases.CreateDatabase(ctx, req)
-}
-
-// updateDatabaseDDL takes its turn: the emulator refuses schema changes beside an open read-write transaction.
-func (s *Server) updateDatabaseDDL(ctx context.Context, req *databasepb.UpdateDatabaseDdlRequest) (*longrunningpb.Operation, error) {
-	var op *longrunningpb.Operation
-	err := s.txns.InTurn(ctx, req.GetDatabase(), func(ctx context.Context) error {
-		var err error
-		op, err = s.databases.UpdateDatabaseDdl(ctx, req)
-		return err
-	})
-	return op, err
-}
-
-func (s *Server) getDatabaseDDL(ctx context.Context, req *databasepb.GetDatabaseDdlRequest) (*databasepb.GetDatabaseDdlResponse, error) {
-	return s.databases.GetDatabaseDdl(ctx, req)
-}
+// The administrative RPCs that the front must know of. The others pass through.
+var (
+	databaseAdminService = grpc.ServiceDesc{
+		ServiceName: "google.spanner.admin.database.v1.DatabaseAdmin",
+		HandlerType: (*any)(nil),
+		Streams: []grpc.StreamDesc{
+			unary("CreateDatabase", (*Server).createDatabase),
+			unary("UpdateDatabaseDdl", (*Server).updateDatabaseDDL),
+			unary("GetDatabaseDdl", (*Server).getDatabaseDDL),
+			unary("DropDatabase", (*Server).dropDatabase),
+		},
+	}
+	instanceAdminService = grpc.ServiceDesc{
+		ServiceName: "google.spanner.admin.instance.v1.InstanceAdmin",
+		HandlerType: (*any)(nil),
+		Streams:     []grpc.StreamDesc{unary("DeleteInstance", (*Server).deleteInstance)},
+	}
+	operationsService = grpc.ServiceDesc{
+		ServiceName: "google.longrunning.Operations",
+		HandlerType: (*any)(nil),
+		Streams:     []grpc.StreamDesc{unary("GetOperation", (*Server).getOperation)},
+	}
+)
 
 // dropDatabase waits for nobody: what is under way in the database is lost with it.
 func (s *Server) dropDatabase(ctx context.Context, req *databasepb.DropDatabaseRequest) (*emptypb.Empty, error) {
@@ -71,8 +58,21 @@ func (s *Server) deleteInstance(ctx context.Context, req *instancepb.DeleteInsta
 
 // forgetDatabase ends and forgets what the front has of a database that is gone.
 func (s *Server) forgetDatabase(ctx context.Context, database string) {
+	s.queues.Dropped(database)
 	s.txns.DropDatabase(ctx, database)
 	s.partitions.sweep(s.pool, database)
 	s.known.forget(database)
+	s.dialects.forget(database)
 	s.pool.Drop(database)
+}
+
+func (s *Server) getOperation(ctx context.Context, req *longrunningpb.GetOperationRequest) (*longrunningpb.Operation, error) {
+	if op := s.declared.whole(req.GetName()); op != nil {
+		return op, nil
+	}
+	op, err := longrunningpb.NewOperationsClient(s.conn).GetOperation(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return s.declared.restore(op), nil
 }

@@ -45,26 +45,41 @@ func (s *Server) commitTransaction(ctx context.Context, req *spannerpb.CommitReq
 	t.Follow(clientOf(ctx))
 	t.NoteTag(req.GetRequestOptions().GetTransactionTag())
 	return t.Commit(ctx, len(req.GetMutations()) > 0, func(ctx context.Context, tx *backend.Tx) (*spannerpb.CommitResponse, error) {
+		ms, touched, err := s.queues.RewriteMutations(ctx, t.Database, req.GetMutations())
+		if err != nil {
+			return nil, err
+		}
 		r := shallow(req)
-		r.Session, r.PrecommitToken = tx.Session.Name, nil
+		r.Session, r.PrecommitToken, r.Mutations = tx.Session.Name, nil, ms
 		r.Transaction = &spannerpb.CommitRequest_TransactionId{TransactionId: tx.ID}
-		return s.pool.Client().Commit(ctx, r)
+		resp, err := s.pool.Client().Commit(ctx, r)
+		if err == nil {
+			s.queues.Committed(t.Database, append(t.Touched(), touched...))
+		}
+		return resp, err
 	})
 }
 
 // commitSingleUse takes its turn as any other write does. Once it has come, the commit is not given up any more.
 func (s *Server) commitSingleUse(ctx context.Context, sess ident.Session, req *spannerpb.CommitRequest) (*spannerpb.CommitResponse, error) {
+	ms, touched, err := s.queues.RewriteMutations(ctx, sess.Database, req.GetMutations())
+	if err != nil {
+		return nil, err
+	}
 	var resp *spannerpb.CommitResponse
-	err := s.txns.InTurn(ctx, sess.Database, func(ctx context.Context) error {
+	err = s.txns.InTurn(ctx, sess.Database, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 		defer cancel()
 		return s.pool.With(ctx, sess.Database, func(session string) error {
 			r := shallow(req)
-			r.Session, r.PrecommitToken = session, nil
+			r.Session, r.PrecommitToken, r.Mutations = session, nil, ms
 			var err error
 			resp, err = s.pool.Client().Commit(ctx, r)
 			return err
 		})
 	})
+	if err == nil {
+		s.queues.Committed(sess.Database, touched)
+	}
 	return resp, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spanqueue/spanqueue/emulator/front/internal/backend"
 	"github.com/spanqueue/spanqueue/emulator/front/internal/ident"
+	"github.com/spanqueue/spanqueue/emulator/front/internal/queues"
 )
 
 // partitionLife is how long partitions can be read, as on the service.
@@ -18,6 +19,7 @@ const partitionLife = time.Hour
 
 var (
 	errNotReadOnly      = status.Error(codes.InvalidArgument, "Partitioned reads can only be performed in a read-only transaction.")
+	errPartitionedQueue = status.Error(codes.InvalidArgument, "Receiving and renewing cannot be partitioned: they need a single-use, strong, read-only transaction.")
 	errPartitionToken   = status.Error(codes.InvalidArgument, "Invalid partition token.")
 	errOtherTransaction = status.Error(codes.InvalidArgument, "Partitioned request was created for a different transaction.")
 	errPartitionGone    = status.Error(codes.FailedPrecondition, "The partition token is too old, or of a server that has been restarted.")
@@ -75,15 +77,31 @@ func (ps *partitions) sweep(pool *backend.Pool, gone string) {
 }
 
 func (s *Server) partitionQuery(ctx context.Context, req *spannerpb.PartitionQueryRequest) (*spannerpb.PartitionResponse, error) {
-	return s.partition(ctx, req.GetSession(), req.GetTransaction(), func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (*spannerpb.PartitionResponse, error) {
+	sess, err := s.session(ctx, req.GetSession())
+	if err != nil {
+		return nil, err
+	}
+	kind, _, err := s.queues.Statement(ctx, sess.Database, req.GetSql())
+	if err != nil {
+		return nil, err
+	}
+	if kind != queues.Pass {
+		return nil, errPartitionedQueue
+	}
+	return s.partition(ctx, sess, req.GetTransaction(), func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (*spannerpb.PartitionResponse, error) {
 		r := shallow(req)
 		r.Session, r.Transaction = session, sel
+		r.Sql = s.queues.RewriteClock(req.GetSql())
 		return s.pool.Client().PartitionQuery(ctx, r)
 	})
 }
 
 func (s *Server) partitionRead(ctx context.Context, req *spannerpb.PartitionReadRequest) (*spannerpb.PartitionResponse, error) {
-	return s.partition(ctx, req.GetSession(), req.GetTransaction(), func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (*spannerpb.PartitionResponse, error) {
+	sess, err := s.session(ctx, req.GetSession())
+	if err != nil {
+		return nil, err
+	}
+	return s.partition(ctx, sess, req.GetTransaction(), func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (*spannerpb.PartitionResponse, error) {
 		r := shallow(req)
 		r.Session, r.Transaction = session, sel
 		return s.pool.Client().PartitionRead(ctx, r)
@@ -91,8 +109,8 @@ func (s *Server) partitionRead(ctx context.Context, req *spannerpb.PartitionRead
 }
 
 // partition makes partitions in a transaction that is kept for them.
-func (s *Server) partition(ctx context.Context, session string, sel *spannerpb.TransactionSelector, call func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (*spannerpb.PartitionResponse, error)) (*spannerpb.PartitionResponse, error) {
-	p, err := s.place(ctx, session, sel, "")
+func (s *Server) partition(ctx context.Context, sess ident.Session, sel *spannerpb.TransactionSelector, call func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (*spannerpb.PartitionResponse, error)) (*spannerpb.PartitionResponse, error) {
+	p, err := s.place(ctx, sess, sel, "")
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +165,7 @@ func (s *Server) keptFor(ctx context.Context, p *place) (ident.ReadOnly, *backen
 	if err != nil {
 		return ident.ReadOnly{}, nil, err
 	}
-	id := ident.NewReadOnly(p.session.Props.GetName(), tx.ReadTime)
+	id := ident.NewReadOnly(p.name(), tx.ReadTime)
 	kept := s.partitions.keep(string(id.ID()), tx)
 	if kept != tx {
 		s.pool.Give(tx.Session)
@@ -156,8 +174,8 @@ func (s *Server) keptFor(ctx context.Context, p *place) (ident.ReadOnly, *backen
 }
 
 // placeOfPartition is place for a request that reads a partition; it also gives the emulator's own token.
-func (s *Server) placeOfPartition(ctx context.Context, session string, sel *spannerpb.TransactionSelector, tag string, token []byte) (*place, []byte, error) {
-	p, err := s.place(ctx, session, sel, tag)
+func (s *Server) placeOfPartition(ctx context.Context, sess ident.Session, sel *spannerpb.TransactionSelector, tag string, token []byte) (*place, []byte, error) {
+	p, err := s.place(ctx, sess, sel, tag)
 	if err != nil || len(token) == 0 {
 		return p, nil, err
 	}

@@ -39,17 +39,14 @@ type place struct {
 
 // place finds out where a request runs. A transaction that it begins must be undone if its id does not reach the
 // client.
-func (s *Server) place(ctx context.Context, session string, sel *spannerpb.TransactionSelector, tag string) (*place, error) {
-	sess, err := s.session(ctx, session)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) place(ctx context.Context, sess ident.Session, sel *spannerpb.TransactionSelector, tag string) (*place, error) {
 	p := &place{server: s, session: sess}
+	var err error
 	switch sel := sel.GetSelector().(type) {
 	case *spannerpb.TransactionSelector_Begin:
-		err = p.begin(session, sel.Begin)
+		err = p.begin(sel.Begin)
 	case *spannerpb.TransactionSelector_Id:
-		err = p.continues(session, sel.Id)
+		err = p.continues(sel.Id)
 	default:
 		// Single use, or nothing, which means the same. The emulator says what it does not like.
 		if sel != nil {
@@ -66,14 +63,17 @@ func (s *Server) place(ctx context.Context, session string, sel *spannerpb.Trans
 	return p, nil
 }
 
-func (p *place) begin(session string, o *spannerpb.TransactionOptions) error {
+// name is that of the client's session.
+func (p *place) name() string { return p.session.Props.GetName() }
+
+func (p *place) begin(o *spannerpb.TransactionOptions) error {
 	switch mode := o.GetMode().(type) {
 	case nil:
 		return errNoMode
 	case *spannerpb.TransactionOptions_ReadOnly_:
 		return p.beginReadOnly(mode.ReadOnly)
 	default:
-		p.txn, p.begun = p.server.txns.Begin(session, forBackend(o)), true
+		p.txn, p.begun = p.server.txns.Begin(p.name(), forBackend(o)), true
 		return nil
 	}
 }
@@ -103,10 +103,10 @@ func singleUse(ro *spannerpb.TransactionOptions_ReadOnly) *spannerpb.Transaction
 	}}
 }
 
-func (p *place) continues(session string, id []byte) error {
+func (p *place) continues(id []byte) error {
 	rw, ro := ident.Transaction(id)
 	switch {
-	case ro != nil && ro.Of(session):
+	case ro != nil && ro.Of(p.name()):
 		p.continued = ro
 		p.readOnly = &spannerpb.TransactionOptions_ReadOnly{
 			TimestampBound: &spannerpb.TransactionOptions_ReadOnly_ReadTimestamp{ReadTimestamp: ro.Time},
@@ -114,7 +114,7 @@ func (p *place) continues(session string, id []byte) error {
 		p.single = singleUse(p.readOnly)
 		return nil
 	case rw != nil:
-		t, err := p.server.txns.Find(session, *rw)
+		t, err := p.server.txns.Find(p.name(), *rw)
 		p.txn = t
 		return err
 	}
@@ -125,9 +125,13 @@ func (p *place) continues(session string, id []byte) error {
 // transaction's last statement.
 func (p *place) run(ctx context.Context, last bool, f func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) error) error {
 	if p.txn != nil {
-		return p.txn.Run(ctx, last, func(ctx context.Context, tx *backend.Tx) error {
+		err := p.txn.Run(ctx, last, func(ctx context.Context, tx *backend.Tx) error {
 			return f(ctx, tx.Session.Name, tx.Selector())
 		})
+		if err == nil && p.txn.Partitioned {
+			p.server.queues.Committed(p.session.Database, p.txn.Touched())
+		}
+		return err
 	}
 	if p.kept != nil {
 		return f(ctx, p.kept.Session.Name, p.kept.Selector())
@@ -150,7 +154,7 @@ func (p *place) transaction(emulators *spannerpb.Transaction) *spannerpb.Transac
 	case p.begun:
 		return &spannerpb.Transaction{Id: p.txn.ID()}
 	case p.beginsReadOnly:
-		t := &spannerpb.Transaction{Id: ident.NewReadOnly(p.session.Props.GetName(), emulators.GetReadTimestamp()).ID()}
+		t := &spannerpb.Transaction{Id: ident.NewReadOnly(p.name(), emulators.GetReadTimestamp()).ID()}
 		if p.showTime {
 			t.ReadTimestamp = emulators.GetReadTimestamp()
 		}
@@ -174,6 +178,14 @@ func precommitToken(t *txn.Txn) *spannerpb.MultiplexedSessionPrecommitToken {
 	return &spannerpb.MultiplexedSessionPrecommitToken{
 		PrecommitToken: binary.BigEndian.AppendUint32([]byte("spanqueue-"), uint32(n)),
 		SeqNum:         n,
+	}
+}
+
+// touch remembers which queues the request may change, until its transaction commits. It comes before the statement,
+// whose answer may be lost although it has taken effect.
+func (p *place) touch(touched []string) {
+	if p.txn != nil {
+		p.txn.Touch(touched)
 	}
 }
 

@@ -8,7 +8,11 @@ import (
 )
 
 func (s *Server) read(ctx context.Context, req *spannerpb.ReadRequest) (*spannerpb.ResultSet, error) {
-	p, token, err := s.placeOfPartition(ctx, req.GetSession(), req.GetTransaction(), req.GetRequestOptions().GetTransactionTag(), req.GetPartitionToken())
+	sess, err := s.session(ctx, req.GetSession())
+	if err != nil {
+		return nil, err
+	}
+	p, token, err := s.placeOfPartition(ctx, sess, req.GetTransaction(), req.GetRequestOptions().GetTransactionTag(), req.GetPartitionToken())
 	if err != nil {
 		return nil, err
 	}
@@ -20,7 +24,11 @@ func (s *Server) read(ctx context.Context, req *spannerpb.ReadRequest) (*spanner
 }
 
 func (s *Server) streamingRead(req *spannerpb.ReadRequest, out grpc.ServerStream) error {
-	p, token, err := s.placeOfPartition(out.Context(), req.GetSession(), req.GetTransaction(), req.GetRequestOptions().GetTransactionTag(), req.GetPartitionToken())
+	sess, err := s.session(out.Context(), req.GetSession())
+	if err != nil {
+		return err
+	}
+	p, token, err := s.placeOfPartition(out.Context(), sess, req.GetTransaction(), req.GetRequestOptions().GetTransactionTag(), req.GetPartitionToken())
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spanqueue/spanqueue/emulator/front/fault"
 	"github.com/spanqueue/spanqueue/emulator/front/internal/backend"
 	"github.com/spanqueue/spanqueue/emulator/front/internal/passthrough"
+	"github.com/spanqueue/spanqueue/emulator/front/internal/queues"
 	"github.com/spanqueue/spanqueue/emulator/front/internal/txn"
 )
 
@@ -46,6 +47,9 @@ type Server struct {
 	known      sessions
 	txns       *txn.Manager
 	partitions partitions
+	queues     *queues.Queues
+	dialects   dialects
+	declared   declared
 
 	conn      *grpc.ClientConn // to the emulator
 	pool      *backend.Pool
@@ -86,6 +90,14 @@ func New(ctx context.Context, backendAddr string, opts Options) (*Server, error)
 		proxy:     passthrough.New(conn),
 		closed:    make(chan struct{}),
 	}
+	s.queues, err = queues.New(&store{s.txns, pool}, queues.Options{
+		LeaseLength: opts.LeaseLength,
+		Redelivery:  opts.Redelivery,
+		ClockOffset: opts.ClockOffset,
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("front: %w", err), conn.Close())
+	}
 	s.grpc = grpc.NewServer(
 		grpc.Creds(plainText{s.txns}),
 		grpc.ForceServerCodecV2(passthrough.Codec()),
@@ -99,6 +111,7 @@ func New(ctx context.Context, backendAddr string, opts Options) (*Server, error)
 	s.grpc.RegisterService(&spannerService, s)
 	s.grpc.RegisterService(&databaseAdminService, s)
 	s.grpc.RegisterService(&instanceAdminService, s)
+	s.grpc.RegisterService(&operationsService, s)
 	s.sweeper.Go(s.sweep)
 	return s, nil
 }
@@ -125,6 +138,7 @@ func (s *Server) Close() error {
 		hangUp := sync.OnceFunc(func() { err = s.conn.Close() })
 		late := context.AfterFunc(ctx, hangUp)
 		defer late()
+		s.queues.Close()
 		s.grpc.Stop()
 		s.txns.Close(ctx)
 		s.pool.Trim(ctx, 0)

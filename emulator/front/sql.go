@@ -5,28 +5,59 @@ import (
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc"
+
+	"github.com/spanqueue/spanqueue/emulator/front/internal/queues"
 )
 
 func (s *Server) executeSQL(ctx context.Context, req *spannerpb.ExecuteSqlRequest) (*spannerpb.ResultSet, error) {
-	p, token, err := s.placeOfPartition(ctx, req.GetSession(), req.GetTransaction(), req.GetRequestOptions().GetTransactionTag(), req.GetPartitionToken())
+	sess, err := s.session(ctx, req.GetSession())
 	if err != nil {
 		return nil, err
 	}
+	kind, touched, err := s.queues.Statement(ctx, sess.Database, req.GetSql())
+	if err != nil {
+		return nil, err
+	}
+	if kind != queues.Pass {
+		return s.queues.ServeUnary(ctx, sess.Database, req)
+	}
+	p, token, err := s.placeOfPartition(ctx, sess, req.GetTransaction(), req.GetRequestOptions().GetTransactionTag(), req.GetPartitionToken())
+	if err != nil {
+		return nil, err
+	}
+	p.touch(touched)
 	return p.resultSet(ctx, req.GetLastStatement(), func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (*spannerpb.ResultSet, error) {
-		r := shallow(req)
-		r.Session, r.Transaction, r.PartitionToken = session, sel, token
-		return s.pool.Client().ExecuteSql(ctx, r)
+		return s.pool.Client().ExecuteSql(ctx, s.statement(req, session, sel, token))
 	})
 }
 
 func (s *Server) executeStreamingSQL(req *spannerpb.ExecuteSqlRequest, out grpc.ServerStream) error {
-	p, token, err := s.placeOfPartition(out.Context(), req.GetSession(), req.GetTransaction(), req.GetRequestOptions().GetTransactionTag(), req.GetPartitionToken())
+	ctx := out.Context()
+	sess, err := s.session(ctx, req.GetSession())
 	if err != nil {
 		return err
 	}
+	kind, touched, err := s.queues.Statement(ctx, sess.Database, req.GetSql())
+	if err != nil {
+		return err
+	}
+	if kind != queues.Pass {
+		return s.queues.ServeStream(ctx, sess.Database, req, func(m *spannerpb.PartialResultSet) error { return out.SendMsg(m) })
+	}
+	p, token, err := s.placeOfPartition(ctx, sess, req.GetTransaction(), req.GetRequestOptions().GetTransactionTag(), req.GetPartitionToken())
+	if err != nil {
+		return err
+	}
+	p.touch(touched)
 	return p.stream(out, req.GetLastStatement(), func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (resultStream, error) {
-		r := shallow(req)
-		r.Session, r.Transaction, r.PartitionToken = session, sel, token
-		return s.pool.Client().ExecuteStreamingSql(ctx, r)
+		return s.pool.Client().ExecuteStreamingSql(ctx, s.statement(req, session, sel, token))
 	})
+}
+
+// statement is the request for the emulator.
+func (s *Server) statement(req *spannerpb.ExecuteSqlRequest, session string, sel *spannerpb.TransactionSelector, token []byte) *spannerpb.ExecuteSqlRequest {
+	r := shallow(req)
+	r.Session, r.Transaction, r.PartitionToken = session, sel, token
+	r.Sql = s.queues.RewriteClock(req.GetSql())
+	return r
 }

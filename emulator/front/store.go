@@ -4,22 +4,61 @@ import (
 	"context"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
+
+	"github.com/spanqueue/spanqueue/emulator/front/internal/backend"
+	"github.com/spanqueue/spanqueue/emulator/front/internal/queues"
+	"github.com/spanqueue/spanqueue/emulator/front/internal/txn"
 )
 
-// Store is the database as the queues see it. Errors are gRPC statuses of the emulator, or of a context that ended.
-type Store interface {
-	// InTurn waits for the database's turn and runs f inside a read-write transaction of the emulator on a backend
-	// session of its own, then rolls it back (reads there do not wait for the emulator's clock). The transaction
-	// begins before f and costs nothing until f reads. f must not keep q.
-	InTurn(ctx context.Context, database string, f func(ctx context.Context, q Querier) error) error
-	// Outside runs f with single-use strong reads outside any turn.
-	Outside(ctx context.Context, database string, f func(ctx context.Context, q Querier) error) error
-	// Commit applies mutations in one single-use commit under the database's turn.
-	Commit(ctx context.Context, database string, ms []*spannerpb.Mutation) error
+// store is the emulator as the queues see it. It implements queues.Store.
+type store struct {
+	txns *txn.Manager
+	pool *backend.Pool
 }
 
-// Querier reads. It fills in Session and Transaction of the requests it is given, and may do so in place.
-type Querier interface {
-	Read(ctx context.Context, req *spannerpb.ReadRequest) (*spannerpb.ResultSet, error)
-	ExecuteSql(ctx context.Context, req *spannerpb.ExecuteSqlRequest) (*spannerpb.ResultSet, error)
+// InTurn implements queues.Store. The transaction is begun before the turn has come, which takes no lock.
+func (s *store) InTurn(ctx context.Context, database string, f func(ctx context.Context, q queues.Querier) error) error {
+	tx, err := s.pool.Begin(ctx, database, &spannerpb.TransactionOptions{
+		Mode: &spannerpb.TransactionOptions_ReadWrite_{ReadWrite: new(spannerpb.TransactionOptions_ReadWrite)},
+	})
+	if err != nil {
+		return err
+	}
+	ended := false
+	end := func() {
+		ended = true
+		s.pool.Rollback(context.WithoutCancel(ctx), tx)
+	}
+	err = s.txns.InTurn(ctx, database, func(ctx context.Context) error {
+		defer end() // before the next has its turn
+		return f(ctx, &querier{client: s.pool.Client(), session: tx.Session.Name, sel: tx.Selector()})
+	})
+	if !ended {
+		end()
+	}
+	return err
+}
+
+// Outside implements queues.Store.
+func (s *store) Outside(ctx context.Context, database string, f func(ctx context.Context, q queues.Querier) error) error {
+	return s.pool.With(ctx, database, func(session string) error {
+		return f(ctx, &querier{client: s.pool.Client(), session: session})
+	})
+}
+
+// querier makes reads in one transaction of the emulator, or single-use ones.
+type querier struct {
+	client  spannerpb.SpannerClient
+	session string
+	sel     *spannerpb.TransactionSelector
+}
+
+func (q *querier) Read(ctx context.Context, req *spannerpb.ReadRequest) (*spannerpb.ResultSet, error) {
+	req.Session, req.Transaction = q.session, q.sel
+	return q.client.Read(ctx, req)
+}
+
+func (q *querier) ExecuteSql(ctx context.Context, req *spannerpb.ExecuteSqlRequest) (*spannerpb.ResultSet, error) {
+	req.Session, req.Transaction = q.session, q.sel
+	return q.client.ExecuteSql(ctx, req)
 }

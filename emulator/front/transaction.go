@@ -22,6 +22,9 @@ func (s *Server) beginTransaction(ctx context.Context, req *spannerpb.BeginTrans
 	case *spannerpb.TransactionOptions_ReadOnly_:
 		return s.beginReadOnly(ctx, sess, mode.ReadOnly)
 	}
+	if _, err := s.queues.RewriteMutationKey(ctx, sess.Database, req.GetMutationKey()); err != nil {
+		return nil, err
+	}
 	t := s.txns.Begin(req.GetSession(), forBackend(req.GetOptions()))
 	t.Follow(clientOf(ctx))
 	t.NoteTag(req.GetRequestOptions().GetTransactionTag())
