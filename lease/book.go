@@ -1,0 +1,156 @@
+package lease
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/spanqueue/spanqueue/internal/rowcodec"
+	"github.com/spanqueue/spanqueue/queue"
+)
+
+// book is what a Receiver knows: every message that it has, waiting or in hand, and who waits for one. The stream writes
+// arrivals into it, the keeper renewals, the holders what they want; it calls nobody while its mutex is held.
+type book struct {
+	terms  terms
+	config Config
+
+	wake   chan struct{} // to the keeper: there is something to do before its timer; one slot, signals merge
+	demand chan struct{} // to the stream: more may be wanted; one slot, signals merge
+
+	mu      sync.Mutex
+	index   map[string]*entry // every entry that is not gone, by delivery
+	fresh   map[*entry]struct{}
+	line    line
+	takers  []*taker
+	held    int
+	freed   decaying
+	confirm bool               // a holder waits for the first renewal of its lease
+	next    time.Time          // when the keeper has to look again; zero: never
+	close   context.CancelFunc // closes the open stream; nil when none is open
+	closing bool               // it was asked to close
+	asked   marks              // what it was opened for
+	stuck   bool               // messages were let go, and no slot has become free since
+	stopped bool
+	stats   Stats
+}
+
+func newBook(t terms, c Config) *book {
+	return &book{
+		terms:  t,
+		config: c,
+		wake:   make(chan struct{}, 1),
+		demand: make(chan struct{}, 1),
+		index:  make(map[string]*entry),
+		fresh:  make(map[*entry]struct{}),
+		freed:  decaying{over: t.length / 2},
+	}
+}
+
+// deliveryID names a delivery: the key and the due time.
+func deliveryID(m *queue.Message) string {
+	due := m.DeliverTime
+	return rowcodec.ID(m.Key) + due.UTC().Format("@2006-01-02T15:04:05.000000000")
+}
+
+// arrived takes in a message from the stream. A delivery that is here already is never started a second time: a new lease
+// of it goes to the one that is here.
+func (b *book) arrived(m *queue.Message) {
+	now := time.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stopped {
+		return
+	}
+	id := deliveryID(m)
+	if e := b.index[id]; e != nil {
+		b.arrivedAgainLocked(e, m, now)
+		return
+	}
+	b.stats.Received++
+	e := &entry{
+		message:  m,
+		since:    now,
+		token:    m.Lease.Token,
+		received: now,
+		renewAt:  b.terms.renewAt(now, random()),
+	}
+	b.index[id] = e
+	b.fresh[e] = struct{}{}
+	b.line.push(e)
+	b.lookAtLocked(e)
+	b.serveLocked(now)
+	b.checkStreamLocked(now)
+}
+
+func (b *book) arrivedAgainLocked(e *entry, m *queue.Message, now time.Time) {
+	if e.token == m.Lease.Token {
+		return // the same row once more: a broken stream was resumed
+	}
+	b.stats.Again++
+	if e.stopped || !e.deferred.IsZero() || (e.certain && e.ended != nil) {
+		return // its holder has been told to end; the new lease runs out and the message goes on elsewhere
+	}
+	// The database has given the message away again, and we got it: the lease lives on under the new token. The old bound
+	// holds until the new token was renewed, so that is done now.
+	e.token, e.received, e.renewAt, e.ended = m.Lease.Token, now, now, nil
+	e.generation++
+	e.calls, e.failures, e.refused = 0, 0, false
+	if e.renewed.IsZero() {
+		b.fresh[e] = struct{}{}
+	}
+	b.lookAtLocked(e)
+	b.serveLocked(now)
+}
+
+// lookAtLocked makes sure that the keeper looks at the entry in time.
+func (b *book) lookAtLocked(e *entry) {
+	at := e.wakeAt(b.terms, b.config.MaxWait)
+	if at.IsZero() || (!b.next.IsZero() && !at.Before(b.next)) {
+		return
+	}
+	b.next = at
+	signal(b.wake)
+}
+
+// forgetLocked takes the entry out of the books.
+func (b *book) forgetLocked(e *entry) {
+	e.place = gone
+	e.token = ""
+	delete(b.index, deliveryID(e.message))
+	delete(b.fresh, e)
+	e.announceLocked()
+}
+
+// announceLocked tells those who wait in Confirm to look again.
+func (e *entry) announceLocked() {
+	if e.changed != nil {
+		close(e.changed)
+		e.changed = nil
+	}
+}
+
+// stop ends the taking: what waits is forgotten and not renewed any more, and whoever waits for a message is sent away.
+func (b *book) stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stopped = true
+	for _, e := range b.line.entries {
+		b.stats.LetGo++
+		b.forgetLocked(e)
+	}
+	b.line = line{}
+	for _, t := range b.takers {
+		close(t.ready)
+	}
+	b.takers = nil
+	signal(b.wake)
+}
+
+// signal sends without blocking: one signal that waits is enough.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

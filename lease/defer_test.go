@@ -1,0 +1,273 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/queue"
+	"github.com/spanqueue/spanqueue/queue/queuetest"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+)
+
+// Work of many leases without a renewal: the message is out of reach meanwhile, and its new delivery is the one to
+// acknowledge.
+func TestDefer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t)
+		send(t, m.Queue(), 1)
+		a := start(t, m.Queue(), Config{HandlerTimeout: 10 * time.Second})
+		b := start(t, m.Queue(), Config{})
+		h := a.next(time.Second)
+		require.NoError(t, h.Confirm(t.Context()))
+		ctx, cancel := h.Context(t.Context())
+		defer cancel()
+		received := h.Message()
+
+		require.ErrorIs(t, h.Defer(ctx, 10*time.Second-1), ErrInvalid, "shorter than the handler may take")
+		require.ErrorIs(t, h.Defer(ctx, 0), ErrInvalid)
+		require.NoError(t, h.Defer(ctx, 20*time.Second))
+		calls := m.Counts().RenewCalls
+		b.none(19 * time.Second)
+		require.NoError(t, ctx.Err())
+		require.Equal(t, calls, m.Counts().RenewCalls, "there is nothing to renew")
+
+		require.Equal(t, received.Key, h.Message().Key)
+		require.Equal(t, "work", string(h.Message().Payload))
+		require.True(t, h.Message().DeliverTime.After(received.DeliverTime))
+		require.Empty(t, h.Message().Lease)
+		v, ok := h.Message().Column("id")
+		require.True(t, ok)
+		require.Equal(t, int64(1), v)
+		require.NoError(t, h.Confirm(ctx), "until its end the message is ours")
+
+		require.NoError(t, h.Defer(ctx, 30*time.Second), "once more, from now")
+		time.Sleep(25 * time.Second)
+		require.NoError(t, ctx.Err())
+		require.NoError(t, ack(t.Context(), m.Queue(), h))
+		h.Release()
+		queuetest.RequireEmpty(t, m.Queue())
+		a.end()
+		b.end()
+	})
+}
+
+// A checkpoint moves the payload forward. Whoever crashed after it is found again at the new due time, and the next one
+// starts from there.
+func TestCheckpoint(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t)
+		send(t, m.Queue(), 1)
+		r := start(t, m.Queue(), Config{})
+		h := r.next(time.Second)
+		begun := time.Now()
+		require.NoError(t, h.Checkpoint(t.Context(), []byte("half"), 10*time.Second))
+		require.Equal(t, "half", string(h.Message().Payload))
+		h.Release() // nothing else is done for it
+		again := r.next(time.Minute)
+		require.Equal(t, "half", string(again.Message().Payload))
+		require.InDelta(t, 10*time.Second, time.Since(begun), float64(time.Second))
+		require.NoError(t, again.Checkpoint(t.Context(), nil, time.Second))
+		require.Equal(t, "half", string(again.Message().Payload), "nil keeps the payload")
+		again.Release()
+		require.ErrorIs(t, again.Defer(t.Context(), time.Second), ErrReleased)
+		r.end()
+	})
+}
+
+func TestCheckpointRefusesWhatCannotBeStored(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t)
+		send(t, m.Queue(), 1)
+		r := start(t, m.Queue(), Config{})
+		h := r.next(time.Second)
+		require.ErrorIs(t, h.Checkpoint(t.Context(), make([]byte, 11<<20), time.Second), ErrInvalid)
+		require.NoError(t, ack(t.Context(), m.Queue(), h), "the message is as it was")
+		h.Release()
+		r.end()
+	})
+}
+
+// A commit of a deferral goes wrong in every way there is; whatever the caller was told, the message is there once.
+func TestDeferWithCommitTroubles(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault queuetest.Fault
+		want  error // nil: deferred
+	}{
+		"landed, answer lost":              {fault: queuetest.Fault{Err: queuetest.Code(codes.Unavailable), Landed: true}},
+		"landed, no answer":                {fault: queuetest.Fault{Stall: true, Landed: true}},
+		"landed, unknown code":             {fault: queuetest.Fault{Err: queuetest.Code(codes.Unknown), Landed: true}},
+		"landed, function run again":       {fault: queuetest.Fault{Rerun: true}},
+		"not landed, unavailable":          {fault: queuetest.Fault{Err: queuetest.Code(codes.Unavailable)}},
+		"not landed, no answer":            {fault: queuetest.Fault{Stall: true}},
+		"not landed, forgotten":            {fault: queuetest.Fault{Err: queuetest.Code(codes.Internal)}},
+		"lands after the answer":           {fault: queuetest.Fault{Err: queuetest.Code(codes.DeadlineExceeded), Late: 100 * time.Millisecond}},
+		"lands long after the answer":      {fault: queuetest.Fault{Err: queuetest.Code(codes.DeadlineExceeded), Late: leaseLength}},
+		"refused for what was written":     {fault: queuetest.Fault{Err: queuetest.Code(codes.FailedPrecondition)}, want: queuetest.Code(codes.FailedPrecondition)},
+		"refused, and it is not our right": {fault: queuetest.Fault{Err: queuetest.Code(codes.PermissionDenied)}, want: queuetest.Code(codes.PermissionDenied)},
+	} {
+		for _, mayLook := range []bool{true, false} {
+			t.Run(name, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					m := memory(t)
+					send(t, m.Queue(), 1)
+					r := start(t, m.Queue(), Config{})
+					h := r.next(time.Second)
+					require.NoError(t, h.Confirm(t.Context()))
+					if !mayLook {
+						m.SetFault(queuetest.OpProbe, queuetest.Always(queuetest.Fault{Err: queuetest.Code(codes.PermissionDenied)}))
+					}
+					m.Nth(queuetest.OpCommit, 1, c.fault)
+					old := h.Message()
+					err := h.Defer(t.Context(), time.Minute)
+					if c.want != nil {
+						require.ErrorContains(t, err, c.want.Error())
+						require.Same(t, old, h.Message())
+					} else {
+						require.NoError(t, err)
+						require.NotSame(t, old, h.Message())
+					}
+					time.Sleep(2 * leaseLength)
+					require.NoError(t, ack(t.Context(), m.Queue(), h))
+					h.Release()
+					queuetest.RequireEmpty(t, m.Queue())
+					r.end()
+				})
+			})
+		}
+	}
+}
+
+// Somebody else has settled the message: the holder is told, by the error and by its context.
+func TestDeferOfWhatIsGone(t *testing.T) {
+	for name, fault := range map[string]queuetest.Fault{
+		"plainly":             {},
+		"after a lost answer": {Err: queuetest.Code(codes.Unavailable)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				m := memory(t)
+				send(t, m.Queue(), 1)
+				r := start(t, m.Queue(), Config{})
+				h := r.next(time.Second)
+				require.NoError(t, h.Confirm(t.Context()))
+				ctx, cancel := h.Context(t.Context())
+				defer cancel()
+				m.SetFault(queuetest.OpCommit, func(n int) queuetest.Fault {
+					if n == 2 {
+						go func() { _ = ack(context.Background(), m.Queue(), h) }()
+						return fault
+					}
+					return queuetest.Fault{}
+				})
+				if fault.Err == nil {
+					require.NoError(t, ack(t.Context(), m.Queue(), h))
+				} else {
+					// The probe comes after the other one's commit.
+					m.Nth(queuetest.OpProbe, 1, queuetest.Fault{Before: 100 * time.Millisecond})
+				}
+				require.ErrorIs(t, h.Defer(ctx, time.Minute), queue.ErrNotHeld)
+				require.ErrorIs(t, context.Cause(ctx), ErrLost)
+				h.Release()
+				r.end()
+			})
+		})
+	}
+}
+
+// The caller's context ends while the commit is under way: what became of it is looked up for a moment.
+func TestDeferGivenUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t)
+		send(t, m.Queue(), 1)
+		r := start(t, m.Queue(), Config{})
+		h := r.next(time.Second)
+		m.Nth(queuetest.OpCommit, 1, queuetest.Fault{After: time.Minute})
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		begun := time.Now()
+		require.NoError(t, h.Defer(ctx, time.Minute), "it has landed, and that was seen")
+		require.Less(t, time.Since(begun), time.Second)
+		require.NoError(t, ack(t.Context(), m.Queue(), h))
+		h.Release()
+		r.end()
+	})
+}
+
+// What else belongs to a move is done in its transaction, or fails it.
+func TestCarry(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t)
+		send(t, m.Queue(), 1)
+		r := start(t, m.Queue(), Config{})
+		h := r.next(time.Second)
+		fails := errors.New("no room")
+		var carried backend.Outgoing
+		h.Carry(func(_ context.Context, _ backend.Tx, resent backend.Outgoing) error {
+			carried = resent
+			return fails
+		})
+		require.ErrorIs(t, h.Checkpoint(t.Context(), []byte("half"), time.Minute), fails)
+		require.Equal(t, "work", string(h.Message().Payload))
+		fails = nil
+		require.NoError(t, h.Checkpoint(t.Context(), []byte("half"), time.Minute))
+		require.Equal(t, h.Message().DeliverTime, carried.DeliverTime)
+		require.NoError(t, ack(t.Context(), m.Queue(), h))
+		h.Release()
+		r.end()
+	})
+}
+
+// What becomes of the commit cannot be learned: the error says so, and the guard decides later.
+func TestDeferUnresolved(t *testing.T) {
+	for _, landed := range []bool{true, false} {
+		t.Run("", func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				m := memory(t)
+				send(t, m.Queue(), 1)
+				r := start(t, m.Queue(), Config{})
+				h := r.next(time.Second)
+				m.Nth(queuetest.OpCommit, 1, queuetest.Fault{Err: queuetest.Code(codes.Unavailable), Landed: landed})
+				m.SetFault(queuetest.OpProbe, queuetest.Always(queuetest.Fault{Err: queuetest.Code(codes.Unavailable)}))
+				err := h.Defer(t.Context(), time.Hour)
+				require.ErrorContains(t, err, "could not be learned")
+				require.Equal(t, codes.Unavailable, spanner.ErrCode(err))
+				m.SetFault(queuetest.OpProbe, nil)
+				if landed {
+					require.ErrorIs(t, ack(t.Context(), m.Queue(), h), queue.ErrNotHeld)
+				} else {
+					require.NoError(t, ack(t.Context(), m.Queue(), h))
+				}
+				h.Release()
+				r.end()
+			})
+		})
+	}
+}
+
+// A message comes due again while its holder goes on beyond the end of its time: it is not started here before the holder
+// has let go, and whoever settles it first wins.
+func TestDeferralOutlived(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t)
+		send(t, m.Queue(), 1)
+		a := start(t, m.Queue(), Config{})
+		h := a.next(time.Second)
+		require.NoError(t, h.Defer(t.Context(), 5*time.Second))
+		a.none(6 * time.Second)
+		require.ErrorIs(t, h.Defer(t.Context(), time.Second), ErrDeferralOver)
+		require.ErrorIs(t, h.Confirm(t.Context()), ErrDeferralOver)
+		b := start(t, m.Queue(), Config{})
+		other := b.next(3 * leaseLength)
+		require.NoError(t, ack(t.Context(), m.Queue(), other))
+		other.Release()
+		require.ErrorIs(t, ack(t.Context(), m.Queue(), h), queue.ErrNotHeld)
+		h.Release()
+		a.end()
+		b.end()
+	})
+}

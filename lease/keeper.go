@@ -1,0 +1,99 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/spanqueue/spanqueue/queue"
+)
+
+// keeper renews what the book says is due. Its loop is the only place where renewals are planned; each call has a
+// goroutine of its own while it lasts, so that a slow one holds up no other.
+type keeper struct {
+	queue *queue.Queue
+	book  *book
+	tell  func(level slog.Level, text string, attrs ...slog.Attr)
+
+	calls sync.WaitGroup
+
+	// Calls for first renewals: one at a time, so that those who ask meanwhile share the next one, unless it is slow. The
+	// fields are owned by the loop.
+	firstCalls int
+	firstSent  time.Time
+	firstDone  chan struct{} // from such a call, when it has been answered
+}
+
+// run keeps leases until the book is stopped and nothing is held any more. It returns when all its calls have ended.
+func (k *keeper) run(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer k.calls.Wait()
+	defer cancel()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		now := time.Now()
+		slow := k.firstSent.Add(k.book.terms.together())
+		p := k.book.plan(now, k.firstCalls == 0 || !now.Before(slow))
+		if p.asking {
+			p.next = earliest(p.next, slow)
+		}
+		k.carryOut(ctx, p, now)
+		if p.ended {
+			return
+		}
+		if p.next.IsZero() {
+			timer.Stop()
+		} else {
+			timer.Reset(time.Until(p.next))
+		}
+		select {
+		case <-timer.C:
+		case <-k.book.wake:
+		case <-k.firstDone:
+			k.firstCalls--
+		}
+	}
+}
+
+func (k *keeper) carryOut(ctx context.Context, p plan, now time.Time) {
+	for _, end := range p.ends {
+		end.tell()
+		if end.cause == ErrLost && !end.quiet {
+			k.tell(slog.LevelWarn, "a lease has ended while its message was being worked on; somebody else may have it now",
+				slog.String("message", end.message.String()))
+		}
+	}
+	for _, c := range p.calls {
+		if c.first {
+			k.firstCalls++
+			k.firstSent = now
+		}
+		k.calls.Go(func() { k.renew(ctx, c) })
+	}
+}
+
+// renew makes one call. It is bounded by what it protects: Google's client executes a query again and again, for as long
+// as it is let.
+func (k *keeper) renew(ctx context.Context, c *call) {
+	callCtx, cancel := context.WithDeadlineCause(ctx, c.until, errNoAnswer)
+	defer cancel()
+	sent := time.Now()
+	renewals, err := k.queue.Renew(callCtx, c.leases...)
+	k.book.answered(c, sent, renewals, err)
+	if err != nil && ctx.Err() == nil {
+		if callCtx.Err() != nil {
+			err = fmt.Errorf("%w: %w", context.Cause(callCtx), err)
+		}
+		k.tell(slog.LevelWarn, "leases could not be renewed; they are tried again while they may live",
+			slog.Int("leases", len(c.leases)), slog.Any("error", err))
+	}
+	if c.first {
+		select {
+		case k.firstDone <- struct{}{}:
+		case <-ctx.Done():
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package lease
+
+import (
+	"context"
+	"time"
+
+	"github.com/spanqueue/spanqueue/queue"
+)
+
+// maxCall is how many leases are renewed by one call.
+const maxCall = 900
+
+// call is one renewal call.
+type call struct {
+	entries     []*entry
+	generations []int
+	leases      []queue.Lease
+	until       time.Time // no answer after this helps any of them
+	first       bool      // it was made because a holder waits for its first renewal
+}
+
+// plan is what the keeper has to do at one moment.
+type plan struct {
+	calls  []*call
+	ends   []ending
+	next   time.Time // when to plan again; zero: only when woken
+	asking bool      // holders wait for a first renewal, and no call for them could be made yet
+	ended  bool      // nothing is left to keep, and nothing will come
+}
+
+// ending is something that a holder is told: the end of its contexts.
+type ending struct {
+	message *queue.Message
+	cause   error
+	quiet   bool // the holder knows, or does not mind
+	watches map[*context.CancelCauseFunc]struct{}
+}
+
+// tell ends the contexts. It is called without the book's mutex.
+func (e ending) tell() {
+	for cancel := range e.watches {
+		(*cancel)(e.cause)
+	}
+}
+
+// plan works out what is due, and takes it as done: what it returns must be carried out. mayConfirm says that a call for
+// holders that wait for their first renewal may be made now.
+func (b *book) plan(now time.Time, mayConfirm bool) plan {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var p plan
+	if b.confirm && mayConfirm {
+		b.confirm = false
+		p.calls = b.callsLocked(b.freshLocked(now), now, true)
+	}
+	if !b.next.IsZero() && !b.next.After(now) {
+		p.ends = b.judgeAllLocked(now)
+		p.calls = append(p.calls, b.callsLocked(b.dueLocked(now), now, false)...)
+		b.next = time.Time{}
+		for _, e := range b.index {
+			b.next = earliest(b.next, e.wakeAt(b.terms, b.config.MaxWait))
+		}
+	}
+	p.next = b.next
+	p.asking = b.confirm
+	p.ended = b.stopped && b.held == 0
+	return p
+}
+
+// freshLocked returns all that was never renewed: one call for all that came, whether their holders ask already or will.
+func (b *book) freshLocked(now time.Time) []*entry {
+	var all []*entry
+	for e := range b.fresh {
+		if e.renewable() && e.calls == 0 && (e.failures == 0 || !e.renewAt.After(now)) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// judgeAllLocked drops what waited too long and returns what holders have to be told.
+func (b *book) judgeAllLocked(now time.Time) []ending {
+	var ends []ending
+	dropped := false
+	for _, e := range b.index {
+		switch {
+		case e.place == inHand:
+			if cause := e.overFor(b.terms, now); cause != nil {
+				ends = append(ends, b.endLocked(e, cause))
+			}
+			continue
+		case !now.Before(e.dropAt(b.terms)):
+			b.stats.Expired++
+		case !now.Before(e.since.Add(b.config.MaxWait)):
+			b.stats.LetGo++
+			b.stuck = true
+		default:
+			continue
+		}
+		b.forgetLocked(e)
+		dropped = true
+	}
+	if dropped {
+		b.line.sweep()
+		b.checkStreamLocked(now)
+		signal(b.demand)
+	}
+	return ends
+}
+
+// endLocked notes that the lease or the deferral of a message in hand is over.
+func (b *book) endLocked(e *entry, cause error) ending {
+	end := ending{message: e.message, cause: cause, quiet: e.stopped || e.settling, watches: e.watches}
+	e.watches = nil
+	e.ended = cause
+	e.token = ""
+	if cause == ErrLost && !end.quiet {
+		b.stats.Lost++
+	}
+	e.announceLocked()
+	return end
+}
+
+// dueLocked returns all that is to be renewed now: nothing unless something is due, and then also what is due soon.
+func (b *book) dueLocked(now time.Time) []*entry {
+	soon := now.Add(b.terms.together())
+	var due []*entry
+	any := false
+	for _, e := range b.index {
+		switch {
+		case !e.renewable():
+		case !e.renewAt.After(now):
+			any = true
+			due = append(due, e)
+		case e.calls == 0 && e.failures == 0 && !e.renewAt.After(soon):
+			due = append(due, e)
+		}
+	}
+	if !any {
+		return nil
+	}
+	return due
+}
+
+func (b *book) callsLocked(due []*entry, now time.Time, first bool) []*call {
+	var calls []*call
+	for len(due) > 0 {
+		n := min(len(due), maxCall)
+		c := &call{entries: due[:n:n], first: first, until: now.Add(b.terms.length / 20)}
+		due = due[n:]
+		for _, e := range c.entries {
+			c.generations = append(c.generations, e.generation)
+			c.leases = append(c.leases, queue.Lease{Token: e.token})
+			if until := e.deadBy(b.terms); until.After(c.until) {
+				c.until = until
+			}
+			e.calls++
+			e.renewAt = now.Add(b.terms.askAgain(e.askAgainFrom(b.terms).Sub(now)))
+		}
+		b.stats.RenewCalls++
+		calls = append(calls, c)
+	}
+	return calls
+}

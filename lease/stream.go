@@ -1,0 +1,132 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/queue"
+	"google.golang.org/grpc/codes"
+)
+
+const (
+	// shortDuration is how long a stream stays open that is to bring few messages.
+	shortDuration = 5 * time.Second
+	// slack is how long a stream may outlast its MaxDuration before it is given up as broken.
+	slack = 10 * time.Second
+
+	// Pauses after a stream that failed. A server that has had enough gets more time.
+	firstPause     = 100 * time.Millisecond
+	firstFullPause = time.Second
+	maxPause       = 10 * time.Second
+)
+
+var (
+	errNoAnswer = errors.New("lease: the renewal was not answered while the leases lived")
+	errStalled  = errors.New("lease: the receive stream did not end when its time was over, and was given up")
+)
+
+// stream receives: it opens a stream while messages are wanted, and writes what comes into the book.
+type stream struct {
+	queue *queue.Queue
+	book  *book
+	tell  func(level slog.Level, text string, attrs ...slog.Attr)
+}
+
+// run opens one stream after the other until ctx ends. No error ends it.
+func (s *stream) run(ctx context.Context) {
+	failures := 0
+	for {
+		m, ok := s.book.wanted(ctx)
+		if !ok {
+			return
+		}
+		progress, err := s.receive(ctx, m)
+		if ctx.Err() != nil {
+			return
+		}
+		if progress {
+			failures = 0
+		}
+		if err == nil && progress {
+			continue
+		}
+		failures++
+		pause := pauseAfter(failures, spanner.ErrCode(err) == codes.ResourceExhausted, random())
+		if err != nil {
+			s.tell(slog.LevelWarn, "a receive stream has failed and is opened again", slog.Any("error", err),
+				slog.Int("failures", failures), slog.Duration("after", pause))
+		}
+		if !sleep(ctx, pause) {
+			return
+		}
+	}
+}
+
+// receive opens one stream and takes all that it brings, at once, until it ends or enough is here. It reports whether the
+// stream did what it should: it brought something, or stayed open, or was closed by us.
+func (s *stream) receive(ctx context.Context, m marks) (progress bool, err error) {
+	duration := s.duration(m)
+	opened := time.Now()
+	ctx, stop := context.WithTimeoutCause(ctx, duration+slack, errStalled)
+	defer stop()
+	ctx, closeStream := context.WithCancel(ctx)
+	defer closeStream()
+	s.book.opened(closeStream, m)
+	for message, err := range s.queue.Receive(ctx, queue.ReceiveOptions{MaxDuration: duration, MaxBatch: m.batch}) {
+		if err != nil {
+			if s.book.closed(err) {
+				return true, nil
+			}
+			if cause := context.Cause(ctx); cause == errStalled {
+				err = errors.Join(cause, err)
+			}
+			return progress, err
+		}
+		progress = true
+		s.book.arrived(message)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if s.book.closed(nil) {
+		return true, nil
+	}
+	return progress || time.Since(opened) >= duration/2, nil
+}
+
+// duration takes a random tenth off, so that the streams of many workers do not end together.
+func (s *stream) duration(m marks) time.Duration {
+	d := s.book.config.MaxDuration
+	if m.short {
+		d = min(d, shortDuration)
+	}
+	return max(d-time.Duration(random()*float64(d)/10), time.Second)
+}
+
+// pauseAfter doubles from failure to failure up to a bound; the upper half is random.
+func pauseAfter(failures int, full bool, random float64) time.Duration {
+	d := firstPause
+	if full {
+		d = firstFullPause
+	}
+	for i := 1; i < failures && d < maxPause; i++ {
+		d *= 2
+	}
+	d = min(d, maxPause)
+	return d/2 + time.Duration(random*float64(d/2))
+}
+
+// sleep reports false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

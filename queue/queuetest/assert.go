@@ -1,0 +1,69 @@
+package queuetest
+
+import (
+	"context"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/internal/rowcodec"
+	"github.com/spanqueue/spanqueue/queue"
+)
+
+// TB is what the assertions need of a *testing.T.
+type TB interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// lookTimeout bounds an assertion's look at the queue.
+const lookTimeout = 30 * time.Second
+
+// maxLooked is how many messages an assertion looks at.
+const maxLooked = 10_000
+
+// RequireEmpty fails the test unless the queue, of any kind, has no message at all: due, leased or delayed.
+func RequireEmpty(t TB, q *queue.Queue) {
+	t.Helper()
+	if left := look(t, q); len(left) > 0 {
+		t.Fatalf("queue %s has %d messages, it should be empty; the first is %v", q.Name(), len(left), left[0])
+	}
+}
+
+// RequireKeys fails the test unless the keys of the queue's messages, of any kind of queue, are the given ones. Their order
+// does not matter.
+func RequireKeys(t TB, q *queue.Queue, keys ...spanner.Key) {
+	t.Helper()
+	codec, err := rowcodec.NewKey(q.Definition())
+	if err != nil {
+		t.Fatalf("queue %s: %v", q.Name(), err)
+	}
+	want := make(map[string]spanner.Key, len(keys))
+	for _, k := range keys {
+		normal, err := codec.Normalize(k)
+		if err != nil {
+			t.Fatalf("queue %s cannot have the key %v: %v", q.Name(), k, err)
+		}
+		want[rowcodec.ID(normal)] = k
+	}
+	for _, m := range look(t, q) {
+		id := rowcodec.ID(m.Key)
+		if _, wanted := want[id]; !wanted {
+			t.Fatalf("queue %s has a message that it should not have: %v", q.Name(), m)
+		}
+		delete(want, id)
+	}
+	for _, k := range want {
+		t.Fatalf("queue %s has no message of key %v", q.Name(), k)
+	}
+}
+
+func look(t TB, q *queue.Queue) []*queue.Message {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+	defer cancel()
+	messages, err := q.Peek(ctx, maxLooked)
+	if err != nil {
+		t.Fatalf("queue %s could not be looked at: %v", q.Name(), err)
+	}
+	return messages
+}
