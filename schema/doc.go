@@ -37,6 +37,15 @@
 // change, a lost answer) is tried again for a bounded time, and all else is
 // returned, wrapped.
 //
+// # Where the documentation is silent
+//
+// Payload may stand anywhere among the columns; clauses after the key come in
+// the documented order; column names of the rows that RECEIVE returns are
+// reserved; a row deletion policy may count from DeliverTime. The options of a
+// queue are compared only where the definition sets them: disable_send and
+// disable_delivery are switches for an operator, and a program that starts
+// while delivery is paused must not fail for it.
+//
 // # Dialect
 //
 // GoogleSQL. Names are compared as SQL compares them, without regard to case,
