@@ -1,0 +1,120 @@
+package schema
+
+import (
+	"fmt"
+)
+
+// QueueTable is an ordinary table that serves as a queue where there are no
+// Spanner queues: every edition has tables, and so does the emulator. It offers
+// what the queue that it stands for offers, and priorities besides.
+//
+// The table has the queue's key columns as its primary key, Payload, and the
+// columns of QueueTableColumns. An index finds what is due:
+//
+//	(Shard, Priority, VisibleAt)
+//
+// A program in another language sends a message by an insert that gives the
+// key, Payload and SentAt (PENDING_COMMIT_TIMESTAMP()); all else has defaults.
+type QueueTable struct {
+	// Queue is the queue that the table stands for: the table's name, key,
+	// payload, interleaving and policy. A row deletion policy on DeliverTime
+	// counts from DueTime, whether or not the message is leased. Options that
+	// turn something off are the service's, and refused.
+	Queue Queue
+	// Shards spreads the index over so many values of a Shard column, 2 to 64,
+	// so that messages that become due one after the other are not all written
+	// to one end of it. 0 or 1: no such column. A queue with less than some
+	// hundred messages a second needs none, and one more shard makes each look
+	// at an idle queue a little dearer.
+	Shards int
+	// Priorities is how many priorities a message can have: 0 to Priorities-1,
+	// and 0 goes first. At most 8; 0 or 1: all messages are alike. Within a
+	// shard the order is strict, so that a lower priority waits while a higher
+	// one has messages due.
+	Priorities int
+}
+
+// QueueTableColumns are the names of a queue table's columns besides the
+// queue's key. They are the field names, with an underscore after those that
+// the queue's key uses itself.
+type QueueTableColumns struct {
+	// Payload, of the queue's own type: the message.
+	Payload string
+	// DueTime TIMESTAMP: when the message was to become due. With the key it
+	// names a delivery; a lease never touches it.
+	DueTime string
+	// VisibleAt TIMESTAMP: when the message may be claimed. It is DueTime at
+	// first and the lease's end after a claim.
+	VisibleAt string
+	// LeaseToken STRING, may be NULL: drawn by whoever claimed the message last.
+	LeaseToken string
+	// Attempts INT64: how often the message was claimed. It is kept when the
+	// message is sent again.
+	Attempts string
+	// SentAt TIMESTAMP: the commit that sent the message first.
+	SentAt string
+	// Priority INT64: 0 goes first.
+	Priority string
+	// Shard INT64, drawn from the key's hash by whoever sends. Empty: the table
+	// has none.
+	Shard string
+}
+
+// Most shards and priorities that a queue table can have.
+const (
+	MaxShards     = 64
+	MaxPriorities = 8
+)
+
+// leaseTokenLength is more than any token of the library's has.
+const leaseTokenLength = 36
+
+// ShardCount returns the number of shards, at least 1.
+func (t QueueTable) ShardCount() int { return max(t.Shards, 1) }
+
+// PriorityCount returns the number of priorities, at least 1.
+func (t QueueTable) PriorityCount() int { return max(t.Priorities, 1) }
+
+// Columns returns the names of the table's own columns.
+func (t QueueTable) Columns() QueueTableColumns {
+	q := t.Queue
+	names := QueueTableColumns{
+		Payload:    PayloadColumn,
+		DueTime:    ownName(q, "DueTime"),
+		VisibleAt:  ownName(q, "VisibleAt"),
+		LeaseToken: ownName(q, "LeaseToken"),
+		Attempts:   ownName(q, "Attempts"),
+		SentAt:     ownName(q, "SentAt"),
+		Priority:   ownName(q, "Priority"),
+	}
+	if t.ShardCount() > 1 {
+		names.Shard = ownName(q, "Shard")
+	}
+	return names
+}
+
+// IndexName returns the name of the index by which due messages are found.
+func (t QueueTable) IndexName() string { return t.Queue.Name + "ByVisibleAt" }
+
+// Validate returns nil if the table can be made, and otherwise an error that
+// wraps a *FieldError.
+func (t QueueTable) Validate() error {
+	if err := t.Queue.Validate(); err != nil {
+		return fmt.Errorf("queue table %s: %w", t.Queue.Name, err)
+	}
+	options := t.Queue.Options
+	options.ReceiveMode = "" // the one mode that there is means nothing here
+	if options != (QueueOptions{}) {
+		return fieldErrorf("Queue.Options", fmt.Sprintf("%+v", t.Queue.Options), "a table has none of a queue's options")
+	}
+	if why := nameProblem(t.IndexName()); why != "" {
+		return fieldErrorf("Queue.Name", t.Queue.Name, "the name of the index, %s, %s", t.IndexName(), why)
+	}
+	if t.Shards < 0 || t.Shards > MaxShards {
+		return fieldErrorf("Shards", fmt.Sprint(t.Shards), "must be 0 to %d", MaxShards)
+	}
+	if t.Priorities < 0 || t.Priorities > MaxPriorities {
+		return fieldErrorf("Priorities", fmt.Sprint(t.Priorities), "must be 0 to %d", MaxPriorities)
+	}
+	return nil
+}
