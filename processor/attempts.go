@@ -2,6 +2,7 @@ package processor
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/spanqueue/spanqueue/internal/backend"
@@ -31,9 +32,9 @@ func newAttempts(q backend.Queue, limit int, timeout time.Duration) *attempts {
 // attempt is one start of a message.
 type attempt struct {
 	attempts *attempts
-	message  *queue.Message
+	message  *queue.Message // another delivery after a deferral
 	before   backend.Record // what was known before it
-	recorded bool           // it has been counted in the ledger
+	recorded atomic.Bool    // it has been counted in the ledger
 }
 
 // begin counts the start, where that is needed, before the handler is started: a handler that kills its process never
@@ -49,7 +50,7 @@ func (a *attempts) begin(ctx context.Context, m *queue.Message) (*attempt, error
 	}
 	var err error
 	t.before, err = a.starts.begin(ctx, m.Delivery())
-	t.recorded = err == nil
+	t.recorded.Store(err == nil)
 	return t, err
 }
 
@@ -107,9 +108,23 @@ func (t *attempt) keep(ctx context.Context, tx backend.Tx, resent backend.Outgoi
 	return tx.(backend.LedgerTx).Keep(ctx, resent, r)
 }
 
+// carry writes the record for the message as it is deferred: the start goes on, under the new delivery.
+func (t *attempt) carry(ctx context.Context, tx backend.Tx, resent backend.Outgoing) error {
+	r := t.before
+	r.Starts++
+	t.recorded.Store(t.attempts.ledger != nil)
+	return t.keep(ctx, tx, resent, r)
+}
+
+// moved returns the message as it is held now, and goes on with its delivery.
+func (t *attempt) moved(m *queue.Message) *queue.Message {
+	t.message = m
+	return t.shown(m)
+}
+
 // forget removes the record in the transaction that takes the message out.
 func (t *attempt) forget(ctx context.Context, tx backend.Tx) error {
-	if !t.recorded {
+	if !t.recorded.Load() {
 		return nil
 	}
 	return tx.(backend.LedgerTx).Forget(ctx, t.message.Delivery())
@@ -124,7 +139,7 @@ func (t *attempt) ended() {
 
 // takeBack undoes the count of a start that was nobody's attempt.
 func (t *attempt) takeBack(ctx context.Context) error {
-	if !t.recorded {
+	if !t.recorded.Load() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.attempts.starts.timeout)

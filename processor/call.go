@@ -42,6 +42,7 @@ func (c Call[R]) run(p *Processor, d *delivery) Outcome {
 		p.log(d, slog.LevelWarn, "the lease could not be renewed before the call; the message is left to it", err)
 		return LeaseLost
 	}
+	d.held.Carry(d.attempt.carry)
 	ctx, cancel := d.held.Context(p.settling)
 	defer cancel()
 	// What the goroutine writes into result is read only when it has returned, so a run that was given up keeps its own.
@@ -51,7 +52,7 @@ func (c Call[R]) run(p *Processor, d *delivery) Outcome {
 		results <- result
 		return err
 	})
-	d.message = d.attempt.shown(d.held.Message()) // another delivery, if the message was deferred
+	d.message = d.attempt.moved(d.held.Message())
 	if err != nil {
 		return p.failed(d, err)
 	}

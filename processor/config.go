@@ -45,7 +45,7 @@ type Config struct {
 	// Backoff is the policy of retries after an error.
 	Backoff Backoff
 
-	// Receiver changes how messages are received and kept.
+	// Receiver changes how messages are received and kept. Its HandlerTimeout is set to the one above.
 	Receiver lease.Config
 
 	// Logger gets what an operator should know; nil means slog.Default.
@@ -93,6 +93,7 @@ func (c Config) withDefaults(queueName string) Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	c.Receiver.HandlerTimeout = c.HandlerTimeout
 	if c.Receiver.Logger == nil {
 		c.Receiver.Logger = c.Logger
 	}

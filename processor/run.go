@@ -74,8 +74,8 @@ func (p *Processor) run(ctx context.Context) error {
 	drain := time.NewTimer(p.config.DrainTimeout)
 	defer drain.Stop()
 	select {
-	case <-idle:
-		return <-receiving
+	case <-idle: // but a handler that was given up earlier may still be running
+		return errors.Join(<-receiving, p.abandoned())
 	case <-drain.C:
 	case <-p.hurry:
 	}
@@ -84,13 +84,13 @@ func (p *Processor) run(ctx context.Context) error {
 	defer abandon.Stop()
 	select {
 	case <-idle:
-		return errors.Join(p.abandoned(), <-receiving)
+		return errors.Join(<-receiving, p.abandoned())
 	case <-abandon.C:
 	}
 	// What is still under way is a rollback, a probe, or a handler that was given up: none of it can commit any more.
 	endSettling(errAbandoned)
 	p.inFlight.releaseAll()
-	return errors.Join(p.abandoned(), <-receiving)
+	return errors.Join(<-receiving, p.abandoned())
 }
 
 // work handles one message after the other until there are no more to take.

@@ -162,6 +162,12 @@ func (w *world) work(f processor.TxFunc, changes ...func(*processor.Config)) *wo
 
 func (w *world) workOn(q *queue.Queue, f processor.TxFunc, changes ...func(*processor.Config)) *worker {
 	w.t.Helper()
+	return w.handle(q, processor.Tx(f), changes...)
+}
+
+// handle runs a processor with a handler of any kind.
+func (w *world) handle(q *queue.Queue, h processor.Handler, changes ...func(*processor.Config)) *worker {
+	w.t.Helper()
 	r := &worker{t: w.t, ended: make(chan struct{}), logs: &logs{}}
 	config := processor.Config{
 		Concurrency:   4,
@@ -172,7 +178,7 @@ func (w *world) workOn(q *queue.Queue, f processor.TxFunc, changes ...func(*proc
 	for _, change := range changes {
 		change(&config)
 	}
-	p, err := processor.New(q, processor.Tx(f), config)
+	p, err := processor.New(q, h, config)
 	require.NoError(w.t, err)
 	r.Processor = p
 	ctx, cancel := context.WithCancel(context.Background())
