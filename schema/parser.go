@@ -74,13 +74,6 @@ func (p *parser) ended() bool {
 	return n > 0 && (p.toks[n-1].Kind == token.TokenEOF || p.toks[n-1].Kind == token.TokenBad)
 }
 
-// lexAll reads all tokens there are.
-func (p *parser) lexAll() {
-	for !p.ended() {
-		p.lex()
-	}
-}
-
 // at returns the token i places ahead; beyond the end it is the last token.
 func (p *parser) at(i int) *token.Token {
 	for len(p.toks) <= p.pos+i && !p.ended() {
