@@ -25,6 +25,11 @@
 // client the id of a transaction begun inline, nobody knows that id and the front rolls it back. [Forget] is a commit
 // that took effect on a server that then forgot it.
 //
+// # Rows
+//
+// To forward a row is to send it. So [Before] breaks the stream in its place, [After] right behind it, [Drop] falls
+// silent behind it, [HoldReply] and [DelayReply] keep back what follows, [Delay] and [Hold] the row itself.
+//
 // # Chance
 //
 // With a Probability, decision n of (rule, method, tag) is a pure function of the rule's Seed and name: the same run
