@@ -34,7 +34,7 @@ func TestActionsThatDoNotWait(t *testing.T) {
 			err := s.Run(t.Context(), commit(), x)
 			require.Equal(t, test.code, status.Code(err))
 			require.Equal(t, test.text, status.Convert(err).Message())
-			require.Equal(t, test.done, x.done)
+			require.Equal(t, test.done, x.steps())
 			require.Equal(t, 1, h.Applied())
 			require.Equal(t, test.do.String(), h.Records()[0].Action)
 		})
@@ -75,11 +75,11 @@ func TestDelay(t *testing.T) {
 				go func() { result <- s.Run(t.Context(), commit(), x) }()
 				time.Sleep(time.Second / 2)
 				synctest.Wait()
-				require.Equal(t, test.done, x.done)
+				require.Equal(t, test.done, x.steps())
 				require.Equal(t, 1, h.Applied(), "it applies when it begins")
 				require.NoError(t, <-result)
 				require.Equal(t, time.Second, time.Since(begin))
-				require.Equal(t, []string{"forward", "answer"}, x.done)
+				require.Equal(t, []string{"forward", "answer"}, x.steps())
 			})
 		})
 	}
@@ -93,7 +93,7 @@ func TestDelayEndsWithTheCall(t *testing.T) {
 		defer cancel()
 		x := &exchange{}
 		require.Equal(t, codes.DeadlineExceeded, status.Code(s.Run(ctx, commit(), x)))
-		require.Empty(t, x.done)
+		require.Empty(t, x.steps())
 	})
 }
 
@@ -121,11 +121,11 @@ func TestHold(t *testing.T) {
 				time.Sleep(time.Hour)
 				synctest.Wait()
 				require.Empty(t, result)
-				require.Equal(t, test.done, xs[0].done)
+				require.Equal(t, test.done, xs[0].steps())
 				test.let(&s, h)
 				require.NoError(t, <-result)
 				require.NoError(t, <-result)
-				require.Equal(t, []string{"forward", "answer"}, xs[1].done)
+				require.Equal(t, []string{"forward", "answer"}, xs[1].steps())
 
 				// It is over: nothing more is held.
 				require.NoError(t, s.Run(t.Context(), commit(), &exchange{}))
@@ -144,7 +144,7 @@ func TestHeldCallGivesUp(t *testing.T) {
 		defer cancel()
 		x := &exchange{}
 		require.Equal(t, codes.DeadlineExceeded, status.Code(s.Run(ctx, commit(), x)))
-		require.Empty(t, x.done, "what was given up was forwarded")
+		require.Empty(t, x.steps(), "what was given up was forwarded")
 	})
 }
 
@@ -158,7 +158,7 @@ func TestDrop(t *testing.T) {
 		begin := time.Now()
 		require.Equal(t, codes.DeadlineExceeded, status.Code(s.Run(ctx, commit(), x)))
 		require.Equal(t, time.Minute, time.Since(begin))
-		require.Equal(t, []string{"forward"}, x.done)
+		require.Equal(t, []string{"forward"}, x.steps())
 		require.Equal(t, 1, h.Applied())
 	})
 }
@@ -183,7 +183,7 @@ func TestAway(t *testing.T) {
 
 		x := &exchange{}
 		require.Equal(t, codes.Unavailable, status.Code(s.Run(t.Context(), commit(), x)))
-		require.Empty(t, x.done)
+		require.Empty(t, x.steps())
 		require.NoError(t, s.Run(t.Context(), Call{Database: database + "2"}, &exchange{}), "another database is away too")
 		time.Sleep(time.Minute - time.Nanosecond)
 		require.Error(t, s.Run(t.Context(), commit(), &exchange{}))

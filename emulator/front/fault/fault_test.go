@@ -3,6 +3,8 @@ package fault
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
@@ -18,29 +20,43 @@ const database = "projects/p/instances/i/databases/d"
 
 // exchange is an RPC that notes what is done to it. err is the server's own answer.
 type exchange struct {
-	err  error
+	err error
+
+	mu   sync.Mutex
 	done []string
+}
+
+func (x *exchange) did(what string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.done = append(x.done, what)
+}
+
+func (x *exchange) steps() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Clone(x.done)
 }
 
 func (x *exchange) Forward(ctx context.Context, reply func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	x.done = append(x.done, "forward")
+	x.did("forward")
 	if reply != nil {
 		if err := reply(); err != nil {
 			return err
 		}
 	}
 	if x.err == nil {
-		x.done = append(x.done, "answer")
+		x.did("answer")
 	}
 	return x.err
 }
 
-func (x *exchange) Rollback(context.Context) { x.done = append(x.done, "rollback") }
-func (x *exchange) Forget()                  { x.done = append(x.done, "forget") }
-func (x *exchange) Cut()                     { x.done = append(x.done, "cut") }
+func (x *exchange) Rollback(context.Context) { x.did("rollback") }
+func (x *exchange) Forget()                  { x.did("forget") }
+func (x *exchange) Cut()                     { x.did("cut") }
 
 func commit() Call { return Call{Method: "Commit", Database: database, Tag: "queue=Q"} }
 
@@ -48,7 +64,7 @@ func TestNoRules(t *testing.T) {
 	var s Set
 	x := &exchange{}
 	require.NoError(t, s.Run(t.Context(), commit(), x))
-	require.Equal(t, []string{"forward", "answer"}, x.done)
+	require.Equal(t, []string{"forward", "answer"}, x.steps())
 	require.True(t, s.Empty())
 	require.Empty(t, s.Records())
 }
@@ -212,7 +228,7 @@ func TestOrder(t *testing.T) {
 	x := &exchange{}
 	err := s.Run(t.Context(), commit(), x)
 	require.Equal(t, codes.Unknown, status.Code(err), "the inner reply comes first")
-	require.Equal(t, []string{"forward"}, x.done)
+	require.Equal(t, []string{"forward"}, x.steps())
 	require.Equal(t, 1, inner.Applied())
 	require.Zero(t, outer.Applied(), "the outer rule's answer was never reached")
 
