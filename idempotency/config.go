@@ -25,7 +25,7 @@ type Config struct {
 	HandlerTimeout time.Duration
 	// CommitTimeout bounds the wait for the answer of a Commit. A caller that
 	// goes away does not end a commit that is on its way: a call returns up to
-	// this long after its context has ended, and twice that if the outcome has
+	// this long after its context has ended, and 10 s more if the outcome has
 	// to be looked up. Zero: 30 s.
 	CommitTimeout time.Duration
 	// MaxBody is the size in bytes that a Result's body, or the encoded result

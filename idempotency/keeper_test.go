@@ -51,10 +51,10 @@ func (k *kept) note(f func()) {
 	f()
 }
 
-func (k *kept) seen() (renewals []time.Duration, lost error, stuck int) {
+func (k *kept) seen() (renewals []time.Duration, stuck int, lost error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return slices.Clone(k.renewals), k.lost, k.stuck
+	return slices.Clone(k.renewals), k.stuck, k.lost
 }
 
 // pass lets time pass, and what is due then be done.
@@ -69,7 +69,7 @@ func TestKeeperRenewsAtAThirdFromTheTimeOfSending(t *testing.T) {
 		k := keepLease(t.Context(), 2*time.Second, nil)
 		pass(35 * time.Second)
 		k.stop()
-		renewals, lost, _ := k.seen()
+		renewals, _, lost := k.seen()
 		require.Equal(t, []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second}, renewals)
 		require.NoError(t, lost)
 	})
@@ -97,12 +97,12 @@ func TestKeeperTriesAgainSoonAndGivesUpBeforeTheLeaseEnds(t *testing.T) {
 		k := keepLease(t.Context(), 0, errors.New("away"))
 		pass(27*time.Second - 1)
 		require.True(t, k.trusted())
-		renewals, lost, _ := k.seen()
+		renewals, _, lost := k.seen()
 		require.NoError(t, lost)
 		require.GreaterOrEqual(t, len(renewals), 5)
 		pass(1) // 27 s: the lease less a tenth
 		require.False(t, k.trusted())
-		_, lost, _ = k.seen()
+		_, _, lost = k.seen()
 		require.ErrorContains(t, lost, "could not be renewed")
 		k.stop()
 	})
@@ -129,7 +129,7 @@ func TestKeeperStopsAtOnceForAnotherOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := keepLease(t.Context(), 0, ErrNotOwner)
 		pass(15 * time.Second)
-		renewals, lost, _ := k.seen()
+		renewals, _, lost := k.seen()
 		require.ErrorIs(t, lost, ErrNotOwner)
 		require.Len(t, renewals, 1)
 		k.stop()
@@ -144,11 +144,11 @@ func TestKeeperDoesNotRenewForAHandlerThatIgnoresItsContext(t *testing.T) {
 		pass(11 * time.Second)
 		cancel()
 		pass(29 * time.Second)
-		renewals, _, stuck := k.seen()
+		renewals, stuck, _ := k.seen()
 		require.Len(t, renewals, 1)
 		require.Zero(t, stuck)
 		pass(2 * time.Second)
-		_, _, stuck = k.seen()
+		_, stuck, _ = k.seen()
 		require.Equal(t, 1, stuck)
 		k.stop()
 	})
@@ -161,7 +161,7 @@ func TestKeeperIsDoneAfterStop(t *testing.T) {
 		k.stop()
 		k.renewed(time.Now()) // as the release does
 		pass(time.Hour)
-		renewals, lost, _ := k.seen()
+		renewals, _, lost := k.seen()
 		require.Empty(t, renewals)
 		require.NoError(t, lost)
 	})

@@ -146,7 +146,7 @@ func TestOutsideReconcileFindsThatNothingHappened(t *testing.T) {
 // record before it, so that the next owner asks and does not call.
 func TestOutsideAtMostOnceSurvivesACrashInTheCall(t *testing.T) {
 	t.Parallel()
-	b, p := newTrip(t, idempotency.Config{Lease: time.Second})
+	b, p := newTrip(t, idempotency.Config{})
 	p.gateway.forgetful = true
 	p.outside.AtMostOnce = true
 	entered, die := make(chan struct{}), make(chan struct{})

@@ -15,6 +15,8 @@ const (
 	// maxRuns bounds the transactions that one call makes for one change when
 	// their outcomes stay unknown.
 	maxRuns = 4
+	// lookTimeout bounds the search for what became of a commit, and a release.
+	lookTimeout = 10 * time.Second
 	// rerunWait is the longest wait before the second, doubled for each more.
 	rerunWait = 50 * time.Millisecond
 )
@@ -64,7 +66,7 @@ func (s *Store) settle(ctx context.Context, c change) (time.Time, error) {
 // lookAgain reads the record on a context of its own: the one that has ended
 // may be the reason why the outcome is not known.
 func (s *Store) lookAgain(ctx context.Context, op Operation) (*record, time.Time, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.CommitTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 	defer cancel()
 	return s.look(ctx, op)
 }

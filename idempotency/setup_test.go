@@ -2,6 +2,7 @@ package idempotency_test
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -13,10 +14,6 @@ import (
 	"github.com/spanqueue/spanqueue/idempotency"
 	"github.com/spanqueue/spanqueue/schema"
 )
-
-func TestMain(m *testing.M) {
-	emulatortest.Main(m)
-}
 
 // accounts is the table of effects. It has no unique key that would hide a
 // doubled effect: an effect adds to a counter.
@@ -45,6 +42,9 @@ func newBench(t *testing.T, cfg idempotency.Config, ddl ...string) *bench {
 
 func (b *bench) newStore(t *testing.T, cfg idempotency.Config) *idempotency.Store {
 	t.Helper()
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
 	store, err := idempotency.New(b.client, b.table, cfg)
 	require.NoError(t, err)
 	return store

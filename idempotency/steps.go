@@ -182,7 +182,7 @@ func (run *Run) renew(ctx context.Context) error {
 // it, and nothing has been done under it, it goes. A release that fails costs
 // the others the rest of the lease.
 func (run *Run) release(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), run.store.cfg.CommitTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 	defer cancel()
 	err := run.write(ctx, func(_ context.Context, _ *spanner.ReadWriteTransaction, r *record) error {
 		if r.state.final() {

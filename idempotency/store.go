@@ -47,8 +47,8 @@ func New(client *spanner.Client, table schema.Operations, cfg Config) (*Store, e
 	}, nil
 }
 
-// Lookup returns the receipt of an operation without doing anything: for
-// polling, and for operators. It asks for no fingerprint, so the caller must
+// Lookup returns the receipt of an operation without doing anything, by a read
+// that takes no lock: for polling, and for operators. It asks for no fingerprint, so the caller must
 // have the right to see what the operation's scope may see. Errors:
 // ErrInProgress (with RetryAfter; zero when nobody is at work and calling the
 // operation again would go on), ErrUncertain, ErrNoRecord.
