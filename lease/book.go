@@ -18,21 +18,21 @@ type book struct {
 	wake   chan struct{} // to the keeper: there is something to do before its timer; one slot, signals merge
 	demand chan struct{} // to the stream: more may be wanted; one slot, signals merge
 
-	mu      sync.Mutex
-	index   map[string]*entry // every entry that is not gone, by delivery
-	fresh   map[*entry]struct{}
-	line    line
-	takers  []*taker
-	held    int
-	freed   decaying
-	confirm bool               // a holder waits for the first renewal of its lease
-	next    time.Time          // when the keeper has to look again; zero: never
-	close   context.CancelFunc // closes the open stream; nil when none is open
-	closing bool               // it was asked to close
-	asked   marks              // what it was opened for
-	stuck   bool               // messages were let go, and no slot has become free since
-	stopped bool
-	stats   Stats
+	mu        sync.Mutex
+	index     map[string]*entry // every entry that is not gone, by delivery
+	fresh     map[*entry]struct{}
+	line      line
+	takers    []*taker
+	held      int
+	freed     decaying
+	confirm   bool               // a holder waits for the first renewal of its lease
+	next      time.Time          // when the keeper has to look again; zero: never
+	close     context.CancelFunc // closes the open stream; nil when none is open
+	closing   bool               // it was asked to close
+	fullSince time.Time          // since when there is no room for what it brings; zero: there is
+	stuck     bool               // messages were let go, and no slot has become free since
+	stopped   bool
+	stats     Stats
 }
 
 func newBook(t terms, c Config) *book {

@@ -26,11 +26,11 @@ func (d *decaying) read(now time.Time) float64 {
 	return d.value * math.Exp(-float64(now.Sub(d.at))/float64(d.over))
 }
 
-// marks say when a stream is opened and closed, and what it asks for. A stream brings as many messages as are due,
-// whatever it asks for, so the only way to take fewer is to close it, which leaves what is on its way to wait out its
-// lease. The batch is kept small against the distance of the marks, so that this is little.
+// marks say when a stream is opened, how long it is read and what it asks for. A stream brings as many messages as are
+// due, whatever it asks for. When enough wait here it is not read for a while, and only when that does not pass is it
+// closed: what was on its way then waits out its lease.
 type marks struct {
-	high  int // the stream is closed when so many wait
+	high  int // the stream is not read while so many wait
 	low   int // it is opened when no more than these wait
 	batch int
 	short bool
@@ -39,8 +39,8 @@ type marks struct {
 const (
 	fewSlots = 4
 	maxBatch = 100
-	// outgrown is how many times larger a batch must be wanted before a stream is opened anew to get it.
-	outgrown = 4
+	// gather is how long the first demand waits for more of it before a stream is opened: workers come one by one.
+	gather = 2 * time.Millisecond
 )
 
 // marksFor makes the marks for a demand: the slots that are free plus the messages that will be started within half a
@@ -48,18 +48,16 @@ const (
 func marksFor(free int, freed float64, c Config) marks {
 	want := free + int(freed)
 	high := min(max(want, c.LowWater), c.HighWater)
-	low := high / 2
-	return marks{
-		high:  high,
-		low:   low,
-		batch: min(max((high-low)/2, 1), maxBatch),
-		short: high <= fewSlots,
+	m := marks{high: high, low: high / 2, batch: maxBatch, short: high <= fewSlots}
+	if m.short {
+		m.batch = max(high, 1)
 	}
+	return m
 }
 
 func (m marks) open(waiting int) bool { return m.high > 0 && waiting <= m.low }
 
-func (m marks) close(waiting int) bool { return waiting >= m.high }
+func (m marks) full(waiting int) bool { return waiting >= m.high }
 
 // marksLocked returns the marks for the present demand. After messages were let go because no slot became free, none are
 // kept waiting until one does: they would be the same ones.
@@ -73,14 +71,22 @@ func (b *book) marksLocked(now time.Time) marks {
 
 // wanted waits until a stream should be opened. It reports false when ctx ended first.
 func (b *book) wanted(ctx context.Context) (marks, bool) {
+	waited := false
 	for {
 		b.mu.Lock()
 		m := b.marksLocked(time.Now())
 		open := m.open(b.line.len()) && b.line.bytes < b.config.MaxBytes
 		b.mu.Unlock()
-		if open && ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil:
+			return marks{}, false
+		case open && (waited || !m.short):
 			return m, true
+		case open:
+			waited = sleep(ctx, gather)
+			continue
 		}
+		waited = false
 		select {
 		case <-b.demand:
 		case <-ctx.Done():
@@ -90,12 +96,11 @@ func (b *book) wanted(ctx context.Context) (marks, bool) {
 }
 
 // opened notes the open stream, and how to close it.
-func (b *book) opened(closeStream context.CancelFunc, m marks) {
+func (b *book) opened(closeStream context.CancelFunc) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stats.Streams++
-	b.close, b.asked, b.closing = closeStream, m, false
-	b.checkStreamLocked(time.Now())
+	b.close, b.closing, b.fullSince = closeStream, false, time.Time{}
 }
 
 // closed notes the stream's end, and reports whether the book had asked for it.
@@ -111,17 +116,44 @@ func (b *book) closed(err error) bool {
 	return b.closing
 }
 
-// checkStreamLocked closes the open stream when enough is here, or when it was opened for far less than is wanted now and
-// has nothing on its way.
-func (b *book) checkStreamLocked(now time.Time) {
+// room waits, while the stream is not read, until there is room for more. It returns when the stream is closed for lack
+// of it, too.
+func (b *book) room(ctx context.Context) {
+	for {
+		b.mu.Lock()
+		left := b.checkStreamLocked(time.Now())
+		b.mu.Unlock()
+		if left <= 0 || ctx.Err() != nil {
+			return
+		}
+		timer := time.NewTimer(left)
+		select {
+		case <-b.demand:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// checkStreamLocked closes the open stream when enough has been here for a quarter of a lease: longer, and what is on its
+// way would be too old to be started when it is read. It returns how much of that time is left, or 0 when there is room,
+// or no stream.
+func (b *book) checkStreamLocked(now time.Time) time.Duration {
 	if b.close == nil || b.closing {
-		return
+		return 0
 	}
-	m := b.marksLocked(now)
-	full := m.close(b.line.len()) || b.line.bytes >= b.config.MaxBytes
-	small := b.line.len() == 0 && m.batch >= outgrown*b.asked.batch
-	if full || small {
-		b.closing = true
-		b.close()
+	if !b.marksLocked(now).full(b.line.len()) && b.line.bytes < b.config.MaxBytes {
+		b.fullSince = time.Time{}
+		return 0
 	}
+	if b.fullSince.IsZero() {
+		b.fullSince = now
+	}
+	if left := b.fullSince.Add(b.terms.enough()).Sub(now); left > 0 {
+		return left
+	}
+	b.closing = true
+	b.close()
+	return 0
 }

@@ -3,9 +3,7 @@ package lease
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/spanqueue/spanqueue/emulator/emulatortest"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start"))
-}
+func TestMain(m *testing.M) { emulatortest.Main(m) }

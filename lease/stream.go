@@ -65,7 +65,7 @@ func (s *stream) run(ctx context.Context) {
 	}
 }
 
-// receive opens one stream and takes all that it brings, at once, until it ends or enough is here. It reports whether the
+// receive opens one stream and takes what it brings, at once while there is room, until it ends or is closed. It reports whether the
 // stream did what it should: it brought something, or stayed open, or was closed by us.
 func (s *stream) receive(ctx context.Context, m marks) (progress bool, err error) {
 	duration := s.duration(m)
@@ -74,7 +74,7 @@ func (s *stream) receive(ctx context.Context, m marks) (progress bool, err error
 	defer stop()
 	ctx, closeStream := context.WithCancel(ctx)
 	defer closeStream()
-	s.book.opened(closeStream, m)
+	s.book.opened(closeStream)
 	for message, err := range s.queue.Receive(ctx, queue.ReceiveOptions{MaxDuration: duration, MaxBatch: m.batch}) {
 		if err != nil {
 			if s.book.closed(err) {
@@ -87,6 +87,7 @@ func (s *stream) receive(ctx context.Context, m marks) (progress bool, err error
 		}
 		progress = true
 		s.book.arrived(message)
+		s.book.room(ctx)
 		if ctx.Err() != nil {
 			break
 		}

@@ -1,6 +1,8 @@
 package queues
 
 import (
+	"time"
+
 	"context"
 	"strings"
 
@@ -83,7 +85,8 @@ func (w *rewriter) send(m *spannerpb.Mutation_Send) ([]*spannerpb.Mutation, erro
 	if queue == nil {
 		return nil, errNoQueue(m.GetQueue())
 	}
-	insert, err := queue.Send(m, w.queues.now())
+	// Microseconds, as the database's own clock gives them.
+	insert, err := queue.Send(m, w.queues.now().Truncate(time.Microsecond))
 	if err != nil {
 		return nil, err
 	}
