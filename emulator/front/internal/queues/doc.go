@@ -49,6 +49,7 @@
 //   - RECEIVE_<Queue> through ExecuteSql, or as a partitioned query: INVALID_ARGUMENT.
 //   - WHERE of RECEIVE_<Queue> sees the key columns, Payload and DeliverTime; the columns of the lease come into being
 //     when a message has passed.
+//   - A hidden key column is not part of *, as in a table.
 //   - Arguments are named; max_duration defaults to 20 minutes and max_batch_size to 100.
 //   - A message of a queue with disable_delivery is kept and not delivered.
 package queues

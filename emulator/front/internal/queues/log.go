@@ -16,6 +16,7 @@ type logReader struct {
 	read  bool      // it has been read from its beginning
 	until time.Time // a moment in a turn of our own; zero: there was none yet
 	rows  int       // how many the last reading gave
+	whole int       // how many the last reading from the beginning gave
 }
 
 // logSlack is how far the clock may go back between two stamps, and how coarse a stamp may be, without a send being
@@ -30,9 +31,12 @@ func (l *logReader) since() time.Time {
 	return l.until.Add(-logSlack)
 }
 
-// done notes a reading. turn is a moment in a turn of our own before it, or zero.
-func (l *logReader) done(turn time.Time, rows int) {
+// done notes a reading that began at since. turn is a moment in a turn of our own before it, or zero.
+func (l *logReader) done(since, turn time.Time, rows int) {
 	l.read, l.rows = true, rows
+	if since.IsZero() {
+		l.whole = rows
+	}
 	if !turn.IsZero() {
 		l.until = turn
 	}
@@ -41,6 +45,10 @@ func (l *logReader) done(turn time.Time, rows int) {
 // rewind makes the next reading begin at the log's beginning.
 func (l *logReader) rewind() { l.until = time.Time{} }
 
+// overgrown reports whether so many messages are known that most of them may be gone: a message that is deleted before
+// it is due is noticed only when it falls due, or when the whole log is read.
+func (l *logReader) overgrown(known int) bool { return l.read && known > 2*l.whole+10_000 }
+
 // jumped reports whether the machine's clock has been set back since the last turn by so much that the slack may not
 // cover it. Then the log must be read from its beginning.
 func (l *logReader) jumped() bool {
@@ -48,10 +56,11 @@ func (l *logReader) jumped() bool {
 		return false
 	}
 	now := time.Now()
-	elapsed := now.Sub(l.until)                 // by the monotonic clock
-	shown := now.Round(0).Sub(l.until.Round(0)) // by the wall clock
-	return elapsed-shown > logSlack/2
+	return setBack(now.Sub(l.until), now.Round(0).Sub(l.until.Round(0)))
 }
+
+// setBack compares the time that has passed by the monotonic clock with that by the wall clock.
+func setBack(elapsed, shown time.Duration) bool { return elapsed-shown > logSlack/2 }
 
 // Patience of the reader with somebody else's turn. Inside a turn of its own it need not wait for the emulator's clock,
 // and may note how far the log is known; both are worth a short wait. When the unknown part of the log has become long,

@@ -28,7 +28,8 @@ type receiving struct {
 	plan   *plan
 	stream *stream
 	owner  *streamOwner
-	batch  int
+	batch  int // the most that may be leased ahead of the client
+	ask    int // how many candidates to ask for
 	send   func(*spannerpb.PartialResultSet) error
 }
 
@@ -65,6 +66,7 @@ func (q *Queues) receive(ctx context.Context, c *call, send func(*spannerpb.Part
 		queues: q, reader: reader, plan: p, stream: known,
 		batch: int(min(args.MaxBatchSize, maxBatch)), send: send,
 	}
+	r.ask = r.batch
 	owner, behind := known.take(seq)
 	r.owner = owner
 	if err := r.send(&spannerpb.PartialResultSet{Metadata: metadata, ResumeToken: known.nextBeat()}); err != nil {
@@ -84,7 +86,7 @@ func (r *receiving) loop(ctx context.Context) error {
 	defer end.Stop()
 	beat := time.NewTimer(beatInterval)
 	defer beat.Stop()
-	r.reader.ask(rec, r.batch)
+	r.reader.ask(rec, r.ask)
 	for {
 		select {
 		case <-end.C:
@@ -105,7 +107,7 @@ func (r *receiving) loop(ctx context.Context) error {
 			if err := r.deliver(ctx, rec, messages); err != nil {
 				return err
 			}
-			r.reader.ask(rec, r.batch)
+			r.reader.ask(rec, r.ask)
 		}
 		beat.Reset(beatInterval)
 	}
@@ -128,14 +130,24 @@ func (r *receiving) deliver(ctx context.Context, rec *receiver, messages []backi
 	}
 	var leased []leasedRow
 	for i, m := range messages {
-		if !passed[i] {
+		switch {
+		case !passed[i]:
 			rec.taker.Refuse(m.ID)
-		} else if lease, ok := r.reader.ledger.Grant(m.ID); ok {
-			leased = append(leased, leasedRow{message: m, lease: lease})
+		case len(leased) == r.batch:
+			rec.taker.PutBack(m.ID)
+		default:
+			if lease, ok := r.reader.ledger.Grant(m.ID); ok {
+				leased = append(leased, leasedRow{message: m, lease: lease})
+			}
 		}
 	}
-	if len(positions) < len(messages) {
-		r.reader.rouse() // other receivers may want what was refused
+	if len(leased) < len(messages) {
+		r.reader.rouse() // other receivers may want what went back
+	}
+	// A filter that lets little pass is shown more at a time.
+	r.ask = r.batch
+	if len(positions) == 0 {
+		r.ask = min(2*len(messages), maxBatch)
 	}
 	if len(leased) == 0 {
 		return nil

@@ -3,6 +3,7 @@ package queues_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ type bench struct {
 	name    string
 	session string
 	queues  *queues.Queues
+	queries atomic.Int64 // the statements that the queues had the emulator run
 
 	mu sync.Mutex // the turn
 }
@@ -197,6 +199,7 @@ func (q querier) Read(ctx context.Context, req *spannerpb.ReadRequest) (*spanner
 }
 
 func (q querier) ExecuteSql(ctx context.Context, req *spannerpb.ExecuteSqlRequest) (*spannerpb.ResultSet, error) {
+	q.b.queries.Add(1)
 	req.Session, req.Transaction = q.session, q.tx
 	return q.b.client.ExecuteSql(ctx, req)
 }

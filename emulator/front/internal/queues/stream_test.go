@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/spanqueue/spanqueue/emulator/front/internal/queues"
 )
@@ -123,12 +124,32 @@ func TestFilter(t *testing.T) {
 	require.NoError(t, b.commit(sends...))
 	odd := b.open(&spannerpb.ExecuteSqlRequest{Sql: "SELECT q.* FROM RECEIVE_Tasks(max_batch_size => 3) AS q WHERE MOD(CAST(q.Id AS INT64), 2) = 1 -- odd"})
 	require.ElementsMatch(t, []string{"1", "3", "5", "7", "9"}, odd.ids(t, 5))
+	odd.silent(t, 20*time.Millisecond)
+	evaluated := b.queries.Load()
+	odd.silent(t, 50*time.Millisecond)
+	require.Equal(t, evaluated, b.queries.Load(), "refused messages are evaluated again")
 	even := b.receive("")
 	require.ElementsMatch(t, []string{"0", "2", "4", "6", "8"}, even.ids(t, 5))
 	// What it refused once is not offered to it again; other messages are.
 	require.NoError(t, b.commit(ack("0"), send("11", "")))
 	require.Equal(t, "11", odd.message(t).id)
 	odd.silent(t, 50*time.Millisecond)
+}
+
+// A filter that lets little pass does not need a turn for each message that it refuses.
+func TestARareMessageIsFoundSoon(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queues.Options{}, taskQueue)
+	var sends []*spannerpb.Mutation
+	for i := range 2000 {
+		sends = append(sends, send(fmt.Sprint(i), ""))
+	}
+	require.NoError(t, b.commit(sends...))
+	s := b.open(&spannerpb.ExecuteSqlRequest{Sql: "SELECT * FROM RECEIVE_Tasks(max_batch_size => 2) WHERE CAST(Id AS INT64) >= 1995"})
+	require.Len(t, unique(s.ids(t, 2)), 2)
+	require.Less(t, b.queries.Load(), int64(30))
+	others := b.open(&spannerpb.ExecuteSqlRequest{Sql: "SELECT * FROM RECEIVE_Tasks() WHERE CAST(Id AS INT64) >= 1995"})
+	require.Len(t, unique(append(others.ids(t, 1), s.ids(t, 2)...)), 3, "no more than two were ahead")
 }
 
 func TestExpressions(t *testing.T) {
@@ -180,6 +201,25 @@ func TestStatementsThatAreRefused(t *testing.T) {
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
 	err = b.open(&spannerpb.ExecuteSqlRequest{Sql: "SELECT Id FROM RECEIVE_Nothing()"}).end(t)
 	require.Equal(t, codes.NotFound, status.Code(err))
+}
+
+func TestParametersAreCheckedByType(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queues.Options{}, taskQueue)
+	for code, want := range map[spannerpb.TypeCode]codes.Code{spannerpb.TypeCode_STRING: codes.OK, spannerpb.TypeCode_INT64: codes.InvalidArgument} {
+		for range 2 { // checked by the emulator, and remembered
+			err := b.open(&spannerpb.ExecuteSqlRequest{
+				Sql:        "SELECT Id FROM RECEIVE_Tasks(max_duration => '1ms') WHERE Id = @x",
+				Params:     &structpb.Struct{Fields: map[string]*structpb.Value{"x": structpb.NewStringValue("1")}},
+				ParamTypes: map[string]*spannerpb.Type{"x": {Code: code}},
+			}).end(t)
+			require.Equal(t, want, status.Code(err), "%v: %v", code, err)
+		}
+	}
+	before := b.queries.Load()
+	require.NoError(t, b.receive("max_duration => '1ms'").end(t))
+	require.NoError(t, b.receive("max_duration => '2ms'").end(t))
+	require.Equal(t, before+1, b.queries.Load(), "a statement is checked once")
 }
 
 func TestAFilterThatFailsEndsTheStreamAndKeepsTheMessages(t *testing.T) {

@@ -94,7 +94,7 @@ func (r *reader) tellSelf(n news) {
 
 // readNews reads what may be new. turn is a time within the turn in which it runs, or zero if it runs in none.
 func (r *reader) readNews(ctx context.Context, q Querier, found news, turn time.Time) error {
-	if found.all || r.log.jumped() {
+	if found.all || r.log.jumped() || r.log.overgrown(r.ledger.Len()) {
 		r.log.rewind()
 		found.tail = true
 	}
@@ -120,6 +120,7 @@ func (r *reader) readNews(ctx context.Context, q Querier, found news, turn time.
 }
 
 func (r *reader) readLog(ctx context.Context, q Querier, since, turn time.Time) error {
+	begun := r.ledger.BeginSweep()
 	rs, err := q.Read(ctx, r.queue.ReadLog(since))
 	if err != nil {
 		return err
@@ -129,7 +130,14 @@ func (r *reader) readLog(ctx context.Context, q Querier, since, turn time.Time) 
 		return err
 	}
 	r.learn(messages)
-	r.log.done(turn, len(messages))
+	if since.IsZero() { // these are all that there are
+		present := make(map[ledger.ID]struct{}, len(messages))
+		for _, m := range messages {
+			present[m.ID] = struct{}{}
+		}
+		r.ledger.Sweep(begun, func(id ledger.ID) bool { _, ok := present[id]; return ok })
+	}
+	r.log.done(since, turn, len(messages))
 	return nil
 }
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cloudspannerecosystem/memefish"
 	"github.com/cloudspannerecosystem/memefish/token"
 
+	"github.com/spanqueue/spanqueue/emulator/front/internal/queues/tvf"
 	"github.com/spanqueue/spanqueue/schema"
 )
 
@@ -89,11 +89,11 @@ func (q *Queue) Owns(name string) bool {
 
 // Declared reads the queue from the DEFAULT of its declaration. False: it is none.
 func Declared(columnDefault string) (*Queue, bool) {
-	lexer := memefish.Lexer{File: &token.File{Buffer: columnDefault}}
-	if err := lexer.NextToken(); err != nil || lexer.Token.Kind != token.TokenString {
+	declared, ok := tvf.StringLiteral(columnDefault)
+	if !ok {
 		return nil, false
 	}
-	statement, err := schema.ParseStatement(lexer.Token.AsString)
+	statement, err := schema.ParseStatement(declared)
 	if err != nil {
 		return nil, false
 	}

@@ -1,6 +1,10 @@
 package tvf
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/cloudspannerecosystem/memefish/token"
+)
 
 // DDL is what a DDL statement does to which object.
 type DDL struct {
@@ -58,4 +62,16 @@ func ReplaceWord(sql, word, expression string) string {
 		return sql
 	}
 	return b.String() + sql[done:]
+}
+
+// StringLiteral reads a text that is one string literal.
+func StringLiteral(sql string) (string, bool) {
+	t := newTokens(sql)
+	t.next()
+	if t.kind() != token.TokenString {
+		return "", false
+	}
+	value := t.lexer.Token.AsString
+	t.next()
+	return value, t.kind() == token.TokenEOF
 }

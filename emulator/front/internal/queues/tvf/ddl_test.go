@@ -39,3 +39,16 @@ func TestReplaceWord(t *testing.T) {
 		require.Equal(t, want, ReplaceWord(sql, "CURRENT_TIMESTAMP", "X"), sql)
 	}
 }
+
+func TestStringLiteral(t *testing.T) {
+	t.Parallel()
+	for sql, want := range map[string]string{"'a'": "a", `"a\n'"`: "a\n'", `r'\d' -- c`: `\d`, "''": ""} {
+		got, ok := StringLiteral(sql)
+		require.True(t, ok, sql)
+		require.Equal(t, want, got)
+	}
+	for _, sql := range []string{"", "a", "1", "b'a'", "'a' 'b'", "'a", "\"\\0", "'a' \"\\0"} {
+		_, ok := StringLiteral(sql)
+		require.False(t, ok, sql)
+	}
+}
