@@ -20,6 +20,10 @@ type Delivery struct {
 	LeaseEnd time.Time
 	// LastOfBatch says that the service sends this batch no further message.
 	LastOfBatch bool
+	// Priority is the message's priority; 0 on a native queue, which has none.
+	Priority int
+	// Record is what the queue itself keeps of earlier deliveries; nil where it keeps nothing, as a native queue.
+	Record *Record
 }
 
 // Outgoing is a message to send.
@@ -28,6 +32,9 @@ type Outgoing struct {
 	Payload []byte
 	// DeliverTime is when the message becomes due; the zero time means now, by the database's clock.
 	DeliverTime time.Time
+	// Priority orders the messages that are due: 0 goes first. Queues without priorities refuse all others. A message that
+	// Tx sends again keeps its own, whatever this says.
+	Priority int
 }
 
 // ReceiveRequest says what one receive query asks for.
