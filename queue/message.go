@@ -29,10 +29,12 @@ type Message struct {
 	LastOfBatch bool
 
 	// Attempt is which attempt at the message this is, counted from 1, as far as is known; 0 where nothing is: a native
-	// queue does not show it, and package processor keeps count.
+	// queue does not show it, and package processor keeps count. A queue table counts by itself.
 	Attempt int
 
-	columns []string
+	columns  []string
+	priority int
+	record   *backend.Record
 }
 
 // Lease is a claim on a delivery.
@@ -60,14 +62,20 @@ func (m *Message) String() string {
 }
 
 func (q *Queue) message(d backend.Delivery) *Message {
-	return &Message{
+	m := &Message{
 		Key:         d.Key,
 		Payload:     d.Payload,
 		DeliverTime: d.DeliverTime,
 		Lease:       Lease{Token: d.Token, End: d.LeaseEnd},
 		LastOfBatch: d.LastOfBatch,
 		columns:     q.columns,
+		priority:    d.Priority,
+		record:      d.Record,
 	}
+	if d.Record != nil {
+		m.Attempt = d.Record.Starts + d.Record.Failures + 1
+	}
+	return m
 }
 
 // Delivery returns the message as the seam has it. It is for the packages of this module.
@@ -79,5 +87,7 @@ func (m *Message) Delivery() backend.Delivery {
 		Token:       m.Lease.Token,
 		LeaseEnd:    m.Lease.End,
 		LastOfBatch: m.LastOfBatch,
+		Priority:    m.priority,
+		Record:      m.record,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/internal/backend"
 	"github.com/spanqueue/spanqueue/internal/native"
+	"github.com/spanqueue/spanqueue/internal/table"
 	"github.com/spanqueue/spanqueue/schema"
 )
 
@@ -23,13 +24,30 @@ type Queue struct {
 type Option func(*options)
 
 type options struct {
-	leaseLength time.Duration
+	leaseLength  time.Duration
+	pollInterval time.Duration
 }
 
-// LeaseLength tells the queue how long a lease lasts, where it is not the service's 10 s: on an emulator that was
-// started with another length.
+// LeaseLength tells the queue how long a lease lasts; zero means 10 s. The leases of a queue table are as long as this
+// process wants, from 100 ms to 12 h. Those of a Spanner queue are the service's, and always 10 s, but for an emulator that
+// was started with another length.
 func LeaseLength(d time.Duration) Option {
 	return func(o *options) { o.leaseLength = d }
+}
+
+// PollInterval bounds the pause between two looks at an idle queue table, and so how late a due message is picked up; from
+// 10 ms to 1 h, zero means 1 s. Pauses are shorter while there is something to do. A Spanner queue is not polled, and
+// refuses it.
+func PollInterval(d time.Duration) Option {
+	return func(o *options) { o.pollInterval = d }
+}
+
+func apply(opts []Option) options {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
 }
 
 // New returns the queue of the given definition. It sends nothing: whether the queue is there shows at its first use.
@@ -38,12 +56,13 @@ func New(client *spanner.Client, definition schema.Queue, opts ...Option) (*Queu
 	if client == nil {
 		return nil, invalid("the client is nil")
 	}
-	var o options
-	for _, opt := range opts {
-		opt(&o)
-	}
+	o := apply(opts)
 	if o.leaseLength < 0 {
 		return nil, invalid("LeaseLength is %v, it must not be negative", o.leaseLength)
+	}
+	if o.pollInterval != 0 {
+		return nil, invalid("PollInterval is %v, but %s is a Spanner queue and is not polled; NewTable opens a queue table",
+			o.pollInterval, definition.Name)
 	}
 	b, err := native.New(client, definition, native.Options{LeaseLength: o.leaseLength})
 	if err != nil {
@@ -52,12 +71,31 @@ func New(client *spanner.Client, definition schema.Queue, opts ...Option) (*Queu
 	return FromBackend(b), nil
 }
 
-// Open looks the queue up in the database's INFORMATION_SCHEMA and returns it. It is a convenience: what the service
-// shows there of a queue is not documented, and a role sees only what it may use. Where the definition is known, New
-// needs no look-up.
+// NewTable returns the queue that the given queue table is. It sends nothing: whether the table is there shows at its first
+// use. It refuses what it could not serve, such as a FLOAT64 key column.
+func NewTable(client *spanner.Client, definition schema.QueueTable, opts ...Option) (*Queue, error) {
+	if client == nil {
+		return nil, invalid("the client is nil")
+	}
+	o := apply(opts)
+	b, err := table.New(client, definition, table.Options{LeaseLength: o.leaseLength, PollInterval: o.pollInterval})
+	if err != nil {
+		return nil, fmt.Errorf("%w: queue table %s: %w", ErrInvalid, definition.Queue.Name, err)
+	}
+	return FromBackend(b), nil
+}
+
+// Open looks the queue up in the database's INFORMATION_SCHEMA, a Spanner queue or a queue table, and returns it. It is a
+// convenience: what the service shows there of a queue is not documented, and a role sees only what it may use. Where the
+// definition is known, New and NewTable need no look-up.
 func Open(ctx context.Context, client *spanner.Client, name string, opts ...Option) (*Queue, error) {
 	if client == nil {
 		return nil, invalid("the client is nil")
+	}
+	if t, found, err := table.Detect(ctx, client, name); err != nil {
+		return nil, fmt.Errorf("queue: open %s: %w", name, err)
+	} else if found {
+		return NewTable(client, t, opts...)
 	}
 	definition, err := native.Detect(ctx, client, name)
 	if err != nil {

@@ -1,0 +1,149 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/internal/rowcodec"
+	"github.com/spanqueue/spanqueue/internal/settle"
+)
+
+const (
+	// claimTimeout bounds one claim, its search for a lost outcome included.
+	claimTimeout = 10 * time.Second
+	// lastLook is how long a claim goes on after its receiver has ended: what has been claimed is then given back.
+	lastLook = time.Second
+	// commitTimeout is how long the commit of a claim is waited for before it counts as lost.
+	commitTimeout = 3 * time.Second
+)
+
+// claim takes the candidates that are still due and returns them under leases of their own, in the given order, and how
+// many others have taken first. past is what they were judged by.
+//
+// The claim's token is drawn once. Whenever what became of a commit is not known, the same claim is run again: rows that
+// show its token are its own already, and whatever the first commit does later, the second has read the rows under
+// exclusive locks, after it.
+func (q *Queue) claim(ctx context.Context, candidates []candidate, past time.Time) (granted []backend.Delivery, lost int, err error) {
+	ctx, cancel := lasting(ctx, claimTimeout)
+	defer cancel()
+	c := &claim{queue: q, token: newClaim(), candidates: candidates, past: past}
+	for {
+		err := c.run(ctx)
+		switch {
+		case err == nil:
+			return c.granted, c.lost, nil
+		case !c.sent || !settle.MayHaveLanded(err) || ctx.Err() != nil:
+			return nil, 0, fmt.Errorf("queue: claim messages of %s: %w", q.table, err)
+		}
+		pause := time.NewTimer(rand.N(resolvePause))
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+		}
+	}
+}
+
+// resolvePause is the longest pause before a claim whose outcome is unknown is run again.
+const resolvePause = 50 * time.Millisecond
+
+// lasting is ctx with a time of its own, and at least lastLook of it after ctx has ended.
+func lasting(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(lastLook, cancel)
+		context.AfterFunc(out, func() { timer.Stop() })
+	})
+	return out, func() { stop(); cancel() }
+}
+
+var errCommitTimeout = errors.New("queue: the commit of a claim was not answered in time")
+
+// claim is one claim on its way.
+type claim struct {
+	queue      *Queue
+	token      string
+	candidates []candidate
+	past       time.Time
+
+	// of the last run
+	granted []backend.Delivery
+	lost    int
+	sent    bool // a commit was sent, by this run or one before it
+}
+
+func (c *claim) run(ctx context.Context) error {
+	now, err := c.queue.ServerTime(ctx)
+	if err != nil {
+		return err
+	}
+	asked := time.Now()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var committing time.Time
+	var timer *time.Timer
+	keys := make([]spanner.Key, len(c.candidates))
+	for i, candidate := range c.candidates {
+		keys[i] = candidate.key
+	}
+	response, err := c.queue.client.ReadWriteTransactionWithOptions(ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+		if timer != nil {
+			timer.Stop()
+		}
+		rows, err := c.queue.readRows(ctx, tx, keys, c.queue.columns.all, backend.Exclusive())
+		if err != nil {
+			return err
+		}
+		writes, err := c.take(rows, now.Add(time.Since(asked)).Add(c.queue.options.LeaseLength))
+		if err != nil {
+			return err
+		}
+		committing, c.sent = time.Now(), true
+		timer = time.AfterFunc(commitTimeout, func() { cancel(errCommitTimeout) })
+		return tx.BufferWrite(writes)
+	}, backend.TxOptions{Tag: "claim=" + c.queue.table}.Transaction())
+	if timer != nil {
+		timer.Stop()
+	}
+	if err == nil {
+		c.queue.clock.committed(response.CommitTs, committing)
+	}
+	return err
+}
+
+// take decides about each candidate by its row, and returns the writes.
+func (c *claim) take(rows map[string]row, end time.Time) (writes []*spanner.Mutation, err error) {
+	c.granted, c.lost = nil, 0
+	names := c.queue.columns.names
+	for _, candidate := range c.candidates {
+		r, there := rows[rowcodec.ID(candidate.key)]
+		switch {
+		case there && r.claim == c.token: // a run before this one has landed
+		case !there || r.visible.After(c.past):
+			c.lost++
+			continue
+		default:
+			r.claim, r.visible = c.token, end
+			r.attempts++
+			columns, values := []string{names.VisibleAt, names.LeaseToken, names.Attempts}, []any{r.visible, r.claim, r.attempts}
+			if !r.first.Valid {
+				columns, values = append(columns, names.FirstAt), append(values, spanner.CommitTimestamp)
+			}
+			writes = append(writes, c.queue.update(r.key, columns, values...))
+		}
+		d, err := c.queue.delivery(r)
+		if err != nil {
+			return nil, err
+		}
+		c.granted = append(c.granted, d)
+	}
+	if n := len(c.granted); n > 0 {
+		c.granted[n-1].LastOfBatch = true
+	}
+	return writes, nil
+}

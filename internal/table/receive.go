@@ -1,0 +1,127 @@
+package table
+
+import (
+	"context"
+	"iter"
+	"math/rand/v2"
+	"time"
+
+	"github.com/spanqueue/spanqueue/internal/backend"
+)
+
+// defaultBatch is how many messages a claim takes when the receiver does not say.
+const defaultBatch = 20
+
+// releaseTimeout bounds the giving back of what a receiver did not take.
+const releaseTimeout = 5 * time.Second
+
+// Receive implements backend.Queue: it claims and yields, batch after batch, until MaxDuration is over. The next batch is
+// claimed when the last message of the one before has been taken. What is claimed and not taken is given back: when the
+// loop is left, and when it took so long over a batch that half the lease of the rest has passed.
+func (q *Queue) Receive(ctx context.Context, r backend.ReceiveRequest) iter.Seq2[backend.Delivery, error] {
+	return func(yield func(backend.Delivery, error) bool) {
+		timed, cancel := context.WithTimeout(ctx, r.MaxDuration)
+		defer cancel()
+		s := &stream{
+			queue:   q,
+			batch:   r.MaxBatch,
+			pace:    pace{bound: q.options.PollInterval},
+			sleeper: process.join(q.name, q.marks),
+		}
+		defer s.sleeper.leave()
+		if s.batch == 0 {
+			s.batch = defaultBatch
+		}
+		for timed.Err() == nil {
+			batch, err := s.next(timed)
+			switch {
+			case ctx.Err() != nil:
+				q.giveBack(ctx, batch.granted)
+				yield(backend.Delivery{}, context.Cause(ctx))
+				return
+			case err != nil && timed.Err() == nil:
+				yield(backend.Delivery{}, err)
+				return
+			case !s.hand(ctx, batch, yield):
+				return
+			}
+		}
+	}
+}
+
+// stream is one running Receive.
+type stream struct {
+	queue   *Queue
+	batch   int
+	pace    pace
+	quiet   bool // the last look found nothing
+	sleeper *sleeper
+}
+
+// batch is what one claim was granted.
+type batch struct {
+	granted []backend.Delivery
+	asked   time.Time // before the claim was sent
+}
+
+// next waits for a claim that is granted something. It returns an empty batch when ctx has ended.
+func (s *stream) next(ctx context.Context) (batch, error) {
+	for ctx.Err() == nil {
+		seen, err := s.queue.look(ctx, s.batch, s.quiet)
+		if err != nil {
+			return batch{}, err
+		}
+		s.quiet = len(seen.due) == 0
+		if s.quiet {
+			s.sleep(ctx, seen)
+			continue
+		}
+		asked := time.Now()
+		chosen := block(seen.due, s.batch, rand.Float64())
+		granted, lost, err := s.queue.claim(ctx, chosen, seen.past)
+		if err != nil {
+			return batch{}, err
+		}
+		s.queue.crowd.met(len(chosen), lost)
+		if len(granted) > 0 {
+			s.pace.found()
+			return batch{granted, asked}, nil
+		}
+		// Others have taken them all. They may take the next ones too: a short pause, of another length for each.
+		s.sleep(ctx, seen)
+	}
+	return batch{}, nil
+}
+
+// sleep waits until it is worth to look again.
+func (s *stream) sleep(ctx context.Context, seen sight) {
+	until := seen.next.Sub(seen.past)
+	if s.sleeper.sleep(ctx.Done(), s.pace.pause(until, !seen.next.IsZero(), rand.Float64())) {
+		s.pace.found()
+	}
+}
+
+// hand yields the batch, and reports whether the receiver wants more.
+func (s *stream) hand(ctx context.Context, b batch, yield func(backend.Delivery, error) bool) bool {
+	for i, d := range b.granted {
+		if time.Since(b.asked) > s.queue.options.LeaseLength/2 {
+			s.queue.giveBack(ctx, b.granted[i:])
+			return true
+		}
+		if !yield(d, nil) {
+			s.queue.giveBack(ctx, b.granted[i+1:])
+			return false
+		}
+	}
+	return true
+}
+
+// giveBack releases what nobody has seen. That it fails is no matter: it comes back when its leases end.
+func (q *Queue) giveBack(ctx context.Context, ds []backend.Delivery) {
+	if len(ds) == 0 {
+		return
+	}
+	ctx, cancel := lasting(ctx, releaseTimeout)
+	defer cancel()
+	_ = q.Release(ctx, ds)
+}
