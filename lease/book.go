@@ -18,21 +18,22 @@ type book struct {
 	wake   chan struct{} // to the keeper: there is something to do before its timer; one slot, signals merge
 	demand chan struct{} // to the stream: more may be wanted; one slot, signals merge
 
-	mu        sync.Mutex
-	index     map[string]*entry // every entry that is not gone, by delivery
-	fresh     map[*entry]struct{}
-	line      line
-	takers    []*taker
-	held      int
-	freed     decaying
-	confirm   bool               // a holder waits for the first renewal of its lease
-	next      time.Time          // when the keeper has to look again; zero: never
-	close     context.CancelFunc // closes the open stream; nil when none is open
-	closing   bool               // it was asked to close
-	fullSince time.Time          // since when there is no room for what it brings; zero: there is
-	stuck     bool               // messages were let go, and no slot has become free since
-	stopped   bool
-	stats     Stats
+	mu      sync.Mutex
+	index   map[string]*entry // every entry that is not gone, by delivery
+	fresh   map[*entry]struct{}
+	line    line
+	takers  []*taker
+	held    int
+	freed   decaying
+	confirm bool               // a holder waits for the first renewal of its lease
+	next    time.Time          // when the keeper has to look again; zero: never
+	close   context.CancelFunc // closes the open stream; nil when none is open
+	closing bool               // it was asked to close
+	begun   time.Time          // when the first message was handed out
+	stuck   bool               // messages were let go, and no slot has become free since
+	letGo   []*queue.Message   // to be given back to the queue, if it can take them back
+	stopped bool
+	stats   Stats
 }
 
 func newBook(t terms, c Config) *book {
@@ -43,7 +44,7 @@ func newBook(t terms, c Config) *book {
 		demand: make(chan struct{}, 1),
 		index:  make(map[string]*entry),
 		fresh:  make(map[*entry]struct{}),
-		freed:  decaying{over: t.length / 2},
+		freed:  decaying{over: t.length},
 	}
 }
 
@@ -53,10 +54,11 @@ func deliveryID(m *queue.Message) string {
 	return rowcodec.ID(m.Key) + due.UTC().Format("@2006-01-02T15:04:05.000000000")
 }
 
-// arrived takes in a message from the stream. A delivery that is here already is never started a second time: a new lease
-// of it goes to the one that is here.
-func (b *book) arrived(m *queue.Message) {
+// arrived takes in a message from the stream, which was on its way for the given time at least. A delivery that is here
+// already is never started a second time: a new lease of it goes to the one that is here.
+func (b *book) arrived(m *queue.Message, behind time.Duration) {
 	now := time.Now()
+	received := now.Add(-behind)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.stopped {
@@ -64,7 +66,7 @@ func (b *book) arrived(m *queue.Message) {
 	}
 	id := deliveryID(m)
 	if e := b.index[id]; e != nil {
-		b.arrivedAgainLocked(e, m, now)
+		b.arrivedAgainLocked(e, m, received, now)
 		return
 	}
 	b.stats.Received++
@@ -72,8 +74,8 @@ func (b *book) arrived(m *queue.Message) {
 		message:  m,
 		since:    now,
 		token:    m.Lease.Token,
-		received: now,
-		renewAt:  b.terms.renewAt(now, random()),
+		received: received,
+		renewAt:  b.terms.renewAt(received, random()),
 	}
 	b.index[id] = e
 	b.fresh[e] = struct{}{}
@@ -83,7 +85,7 @@ func (b *book) arrived(m *queue.Message) {
 	b.checkStreamLocked(now)
 }
 
-func (b *book) arrivedAgainLocked(e *entry, m *queue.Message, now time.Time) {
+func (b *book) arrivedAgainLocked(e *entry, m *queue.Message, received, now time.Time) {
 	if e.token == m.Lease.Token {
 		return // the same row once more: a broken stream was resumed
 	}
@@ -91,9 +93,11 @@ func (b *book) arrivedAgainLocked(e *entry, m *queue.Message, now time.Time) {
 	if e.stopped || !e.deferred.IsZero() || (e.certain && e.ended != nil) {
 		return // its holder has been told to end; the new lease runs out and the message goes on elsewhere
 	}
-	// The database has given the message away again, and we got it: the lease lives on under the new token. The old bound
-	// holds until the new token was renewed, so that is done now.
-	e.token, e.received, e.renewAt, e.ended = m.Lease.Token, now, now, nil
+	// The database has given the message away again, and we got it: the lease lives on under the new token, which some
+	// kinds of queue want to see when the message is acknowledged. The old bound holds until the new token was renewed, so
+	// that is done now.
+	e.message = m
+	e.token, e.received, e.renewAt, e.ended = m.Lease.Token, received, now, nil
 	e.generation++
 	e.calls, e.failures, e.refused = 0, 0, false
 	if e.renewed.IsZero() {
@@ -122,6 +126,13 @@ func (b *book) forgetLocked(e *entry) {
 	e.announceLocked()
 }
 
+// letGoLocked leaves a message that waits to others.
+func (b *book) letGoLocked(e *entry) {
+	b.stats.LetGo++
+	b.letGo = append(b.letGo, e.message)
+	b.forgetLocked(e)
+}
+
 // announceLocked tells those who wait in Confirm to look again.
 func (e *entry) announceLocked() {
 	if e.changed != nil {
@@ -136,8 +147,7 @@ func (b *book) stop() {
 	defer b.mu.Unlock()
 	b.stopped = true
 	for _, e := range b.line.entries {
-		b.stats.LetGo++
-		b.forgetLocked(e)
+		b.letGoLocked(e)
 	}
 	b.line = line{}
 	for _, t := range b.takers {

@@ -15,8 +15,13 @@ type Config struct {
 	MaxDuration time.Duration
 
 	// HighWater is the most messages that wait here for a free slot before the stream is closed, 1 to 1,000,000; 0 means
-	// 1000. Usually fewer wait: no more than will be started within half a lease, as far as the last messages tell.
+	// 1000. Usually fewer wait: no more than will be started within a lease, as far as the last messages tell.
 	HighWater int
+
+	// Prefetch is how many messages are taken for each slot in the first half lease, while it is not known yet how fast
+	// slots become free, 1 to 1000; 0 means 64. A worker whose messages take long wants fewer: others could have them. With
+	// four slots or less it does not apply: they take what they can start.
+	Prefetch int
 
 	// LowWater is how many messages are kept waiting even when slots become free too seldom to need them, 0 to HighWater.
 	// They are renewed while they wait, and no other worker gets them.
@@ -50,6 +55,8 @@ const (
 	defaultHighWater   = 1000
 	maxHighWater       = 1_000_000
 	defaultMaxBytes    = 64 << 20
+	defaultPrefetch    = 64
+	maxPrefetch        = 1000
 	maxWaitLeases      = 3
 	marginPart         = 20
 	maxMarginPart      = 4
@@ -61,6 +68,9 @@ func (c Config) withDefaults(leaseLength time.Duration) Config {
 	}
 	if c.HighWater == 0 {
 		c.HighWater = max(defaultHighWater, c.LowWater)
+	}
+	if c.Prefetch == 0 {
+		c.Prefetch = defaultPrefetch
 	}
 	if c.MaxBytes == 0 {
 		c.MaxBytes = defaultMaxBytes
@@ -83,6 +93,8 @@ func (c Config) validate(leaseLength time.Duration) error {
 		return invalid("MaxDuration is %v, it must be from 1s to %v", c.MaxDuration, maxMaxDuration)
 	case c.HighWater < 1 || c.HighWater > maxHighWater:
 		return invalid("HighWater is %d, it must be from 1 to %d", c.HighWater, maxHighWater)
+	case c.Prefetch < 1 || c.Prefetch > maxPrefetch:
+		return invalid("Prefetch is %d, it must be from 1 to %d", c.Prefetch, maxPrefetch)
 	case c.LowWater < 0 || c.LowWater > c.HighWater:
 		return invalid("LowWater is %d, it must be from 0 to HighWater, %d", c.LowWater, c.HighWater)
 	case c.MaxBytes < 1:

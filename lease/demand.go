@@ -26,11 +26,13 @@ func (d *decaying) read(now time.Time) float64 {
 	return d.value * math.Exp(-float64(now.Sub(d.at))/float64(d.over))
 }
 
-// marks say when a stream is opened, how long it is read and what it asks for. A stream brings as many messages as are
-// due, whatever it asks for. When enough wait here it is not read for a while, and only when that does not pass is it
-// closed: what was on its way then waits out its lease.
+// marks say when a stream is opened and closed, and what it asks for. A stream brings as many messages as are due,
+// whatever it asks for, and the server leases them as it sends, so the only ways to take fewer are to leave it unread,
+// which lets leases run out unseen, or to close it, which leaves what is on its way to wait out its lease. The latter is
+// less, the more so the smaller the batch, and the further apart the marks are the less often it happens. A wide distance
+// in turn keeps messages here that others could have.
 type marks struct {
-	high  int // the stream is not read while so many wait
+	high  int // the stream is closed when so many wait
 	low   int // it is opened when no more than these wait
 	batch int
 	short bool
@@ -38,35 +40,42 @@ type marks struct {
 
 const (
 	fewSlots = 4
-	maxBatch = 100
+	maxBatch = 20
 	// gather is how long the first demand waits for more of it before a stream is opened: workers come one by one.
 	gather = 2 * time.Millisecond
 )
 
-// marksFor makes the marks for a demand: the slots that are free plus the messages that will be started within half a
-// lease if slots go on becoming free as they did.
+// marksFor makes the marks for a demand: the slots that are free plus the messages that will be started within a lease if
+// slots go on becoming free as they did.
 func marksFor(free int, freed float64, c Config) marks {
 	want := free + int(freed)
 	high := min(max(want, c.LowWater), c.HighWater)
-	m := marks{high: high, low: high / 2, batch: maxBatch, short: high <= fewSlots}
-	if m.short {
-		m.batch = max(high, 1)
+	return marks{
+		high:  high,
+		low:   high / 4,
+		batch: min(max(high/2, 1), maxBatch),
+		short: high <= fewSlots,
 	}
-	return m
 }
 
 func (m marks) open(waiting int) bool { return m.high > 0 && waiting <= m.low }
 
-func (m marks) full(waiting int) bool { return waiting >= m.high }
+func (m marks) close(waiting int) bool { return waiting >= m.high }
 
 // marksLocked returns the marks for the present demand. After messages were let go because no slot became free, none are
 // kept waiting until one does: they would be the same ones.
 func (b *book) marksLocked(now time.Time) marks {
 	c := b.config
-	if b.stuck {
+	freed := b.freed.read(now)
+	switch {
+	case b.stuck:
 		c.LowWater = 0
+	case b.begun.IsZero() || now.Before(b.begun.Add(b.terms.length/2)):
+		if slots := len(b.takers) + b.held; slots > fewSlots {
+			freed = max(freed, float64(c.Prefetch*slots))
+		}
 	}
-	return marksFor(len(b.takers), b.freed.read(now), c)
+	return marksFor(len(b.takers), freed, c)
 }
 
 // wanted waits until a stream should be opened. It reports false when ctx ended first.
@@ -100,7 +109,8 @@ func (b *book) opened(closeStream context.CancelFunc) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stats.Streams++
-	b.close, b.closing, b.fullSince = closeStream, false, time.Time{}
+	b.close, b.closing = closeStream, false
+	b.checkStreamLocked(time.Now())
 }
 
 // closed notes the stream's end, and reports whether the book had asked for it.
@@ -116,44 +126,13 @@ func (b *book) closed(err error) bool {
 	return b.closing
 }
 
-// room waits, while the stream is not read, until there is room for more. It returns when the stream is closed for lack
-// of it, too.
-func (b *book) room(ctx context.Context) {
-	for {
-		b.mu.Lock()
-		left := b.checkStreamLocked(time.Now())
-		b.mu.Unlock()
-		if left <= 0 || ctx.Err() != nil {
-			return
-		}
-		timer := time.NewTimer(left)
-		select {
-		case <-b.demand:
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
-	}
-}
-
-// checkStreamLocked closes the open stream when enough has been here for a quarter of a lease: longer, and what is on its
-// way would be too old to be started when it is read. It returns how much of that time is left, or 0 when there is room,
-// or no stream.
-func (b *book) checkStreamLocked(now time.Time) time.Duration {
+// checkStreamLocked closes the open stream when enough is here.
+func (b *book) checkStreamLocked(now time.Time) {
 	if b.close == nil || b.closing {
-		return 0
+		return
 	}
-	if !b.marksLocked(now).full(b.line.len()) && b.line.bytes < b.config.MaxBytes {
-		b.fullSince = time.Time{}
-		return 0
+	if b.marksLocked(now).close(b.line.len()) || b.line.bytes >= b.config.MaxBytes {
+		b.closing = true
+		b.close()
 	}
-	if b.fullSince.IsZero() {
-		b.fullSince = now
-	}
-	if left := b.fullSince.Add(b.terms.enough()).Sub(now); left > 0 {
-		return left
-	}
-	b.closing = true
-	b.close()
-	return 0
 }

@@ -19,12 +19,12 @@ func TestMarks(t *testing.T) {
 		"nobody wants anything":                 {0, 0, none, marks{high: 0, low: 0, batch: 1, short: true}},
 		"less than one is not one":              {0, 0.9, none, marks{high: 0, low: 0, batch: 1, short: true}},
 		"one slot":                              {1, 0, none, marks{high: 1, low: 0, batch: 1, short: true}},
-		"four slots":                            {4, 0, none, marks{high: 4, low: 2, batch: 4, short: true}},
-		"ten slots":                             {10, 0, none, marks{high: 10, low: 5, batch: 100}},
-		"busy slots that become free often":     {0, 300, none, marks{high: 300, low: 150, batch: 100}},
-		"very often: bounded":                   {10, 1e9, none, marks{high: 1000, low: 500, batch: 100}},
-		"slow slots, but some are kept waiting": {0, 0, some, marks{high: 100, low: 50, batch: 100}},
-		"fast slots: more than those that are":  {0, 300, some, marks{high: 300, low: 150, batch: 100}},
+		"four slots":                            {4, 0, none, marks{high: 4, low: 1, batch: 2, short: true}},
+		"ten slots":                             {10, 0, none, marks{high: 10, low: 2, batch: 5}},
+		"busy slots that become free often":     {0, 300, none, marks{high: 300, low: 75, batch: 20}},
+		"very often: bounded":                   {10, 1e9, none, marks{high: 1000, low: 250, batch: 20}},
+		"slow slots, but some are kept waiting": {0, 0, some, marks{high: 100, low: 25, batch: 20}},
+		"fast slots: more than those that are":  {0, 300, some, marks{high: 300, low: 75, batch: 20}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -34,10 +34,10 @@ func TestMarks(t *testing.T) {
 	m := marks{high: 10, low: 5}
 	require.True(t, m.open(5))
 	require.False(t, m.open(6))
-	require.False(t, m.full(9))
-	require.True(t, m.full(10))
+	require.False(t, m.close(9))
+	require.True(t, m.close(10))
 	require.False(t, marks{}.open(0), "without demand no stream is opened")
-	require.True(t, marks{}.full(0), "and an open one is not read")
+	require.True(t, marks{}.close(0), "and an open one is closed")
 }
 
 func TestDecaying(t *testing.T) {

@@ -24,7 +24,7 @@ type entry struct {
 
 	// The lease. token is empty when there is nothing to renew it with.
 	token    string
-	received time.Time // when the token came by the stream
+	received time.Time // when the token came by the stream, less what it was on its way for certain
 	renewed  time.Time // send time of the last successful renewal; zero: never
 	answered time.Time // when that renewal's answer came
 	renewAt  time.Time // when to send the token next

@@ -60,8 +60,7 @@ func (b *book) leaveLocked(t *taker) {
 	b.held--
 	b.stats.HandedOut--
 	if b.stopped {
-		b.stats.LetGo++
-		b.forgetLocked(e)
+		b.letGoLocked(e)
 		signal(b.wake)
 		return
 	}
@@ -83,6 +82,9 @@ func (b *book) serveLocked(now time.Time) {
 		e.place = inHand
 		b.held++
 		b.stats.HandedOut++
+		if b.begun.IsZero() {
+			b.begun = now
+		}
 		b.lookAtLocked(e)
 		t.entry = e
 		close(t.ready)

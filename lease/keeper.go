@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spanqueue/spanqueue/internal/backend"
 	"github.com/spanqueue/spanqueue/queue"
 )
 
@@ -27,8 +28,8 @@ type keeper struct {
 }
 
 // run keeps leases until the book is stopped and nothing is held any more. It returns when all its calls have ended.
-func (k *keeper) run(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
+func (k *keeper) run(lasting context.Context) {
+	ctx, cancel := context.WithCancel(lasting)
 	defer k.calls.Wait()
 	defer cancel()
 	timer := time.NewTimer(0)
@@ -41,6 +42,9 @@ func (k *keeper) run(ctx context.Context) {
 			p.next = earliest(p.next, slow)
 		}
 		k.carryOut(ctx, p, now)
+		if releaser, can := k.queue.Backend().(backend.Releaser); can && len(p.letGo) > 0 {
+			k.calls.Go(func() { k.giveBack(lasting, releaser, p.letGo) })
+		}
 		if p.ended {
 			return
 		}
@@ -95,5 +99,20 @@ func (k *keeper) renew(ctx context.Context, c *call) {
 		case k.firstDone <- struct{}{}:
 		case <-ctx.Done():
 		}
+	}
+}
+
+// giveBack makes messages that were let go available to others before their leases end. The end of Run waits for it, but
+// not for longer than the leases last.
+func (k *keeper) giveBack(ctx context.Context, releaser backend.Releaser, messages []*queue.Message) {
+	ctx, cancel := context.WithTimeout(ctx, k.book.terms.length)
+	defer cancel()
+	deliveries := make([]backend.Delivery, len(messages))
+	for i, m := range messages {
+		deliveries[i] = m.Delivery()
+	}
+	if err := releaser.Release(ctx, deliveries); err != nil {
+		k.tell(slog.LevelInfo, "messages that were let go could not be given back; they come again when their leases end",
+			slog.Int("messages", len(messages)), slog.Any("error", err))
 	}
 }

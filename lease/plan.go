@@ -23,6 +23,7 @@ type call struct {
 type plan struct {
 	calls  []*call
 	ends   []ending
+	letGo  []*queue.Message
 	next   time.Time // when to plan again; zero: only when woken
 	asking bool      // holders wait for a first renewal, and no call for them could be made yet
 	ended  bool      // nothing is left to keep, and nothing will come
@@ -61,6 +62,7 @@ func (b *book) plan(now time.Time, mayConfirm bool) plan {
 			b.next = earliest(b.next, e.wakeAt(b.terms, b.config.MaxWait))
 		}
 	}
+	p.letGo, b.letGo = b.letGo, nil
 	p.next = b.next
 	p.asking = b.confirm
 	p.ended = b.stopped && b.held == 0
@@ -91,13 +93,13 @@ func (b *book) judgeAllLocked(now time.Time) []ending {
 			continue
 		case !now.Before(e.dropAt(b.terms)):
 			b.stats.Expired++
+			b.forgetLocked(e)
 		case !now.Before(e.since.Add(b.config.MaxWait)):
-			b.stats.LetGo++
+			b.letGoLocked(e)
 			b.stuck = true
 		default:
 			continue
 		}
-		b.forgetLocked(e)
 		dropped = true
 	}
 	if dropped {

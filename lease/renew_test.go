@@ -1,11 +1,15 @@
 package lease
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/queue"
 	"github.com/spanqueue/spanqueue/queue/queuetest"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
@@ -138,6 +142,37 @@ func TestLostAnswerEndsNothingForATransaction(t *testing.T) {
 		h.Release()
 		r.end()
 	})
+}
+
+// A renewal that is never answered is given up when it can do no good any more, and those are few.
+func TestRenewalsAreBounded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := &countsRenewals{Memory: memory(t)}
+		m.SetFault(queuetest.OpRenew, queuetest.Always(queuetest.Fault{Stall: true}))
+		q := queue.FromBackend(m)
+		send(t, q, 1)
+		r := start(t, q, Config{})
+		h := r.next(time.Second)
+		time.Sleep(leaseLength * 99 / 100)
+		require.Positive(t, m.underWay.Load())
+		require.LessOrEqual(t, m.underWay.Load(), int64(8))
+		time.Sleep(leaseLength / 5)
+		require.Zero(t, m.underWay.Load())
+		h.Release()
+		r.end()
+	})
+}
+
+// countsRenewals counts the renewal calls that are under way.
+type countsRenewals struct {
+	*queuetest.Memory
+	underWay atomic.Int64
+}
+
+func (c *countsRenewals) Renew(ctx context.Context, tokens []string) (map[string]backend.Renewal, error) {
+	c.underWay.Add(1)
+	defer c.underWay.Add(-1)
+	return c.Memory.Renew(ctx, tokens)
 }
 
 // All that came is renewed by one call, and all that is held by one call a tick.

@@ -101,7 +101,7 @@ func TestTakerThatLeavesPutsBack(t *testing.T) {
 	b := newBook(terms{length: time.Minute, margin: time.Second}, Config{HighWater: 10, MaxBytes: 1, MaxWait: time.Hour})
 	h := &taker{ready: make(chan struct{})}
 	b.takers = append(b.takers, h)
-	b.arrived(message(1))
+	b.arrived(message(1), 0)
 	require.NotNil(t, h.entry)
 	require.Equal(t, 1, b.figures().InHand)
 

@@ -65,8 +65,8 @@ func (s *stream) run(ctx context.Context) {
 	}
 }
 
-// receive opens one stream and takes what it brings, at once while there is room, until it ends or is closed. It reports whether the
-// stream did what it should: it brought something, or stayed open, or was closed by us.
+// receive opens one stream and takes all that it brings, at once, until it ends or enough is here. It reports
+// whether the stream did what it should: it brought something, or stayed open, or was closed by us.
 func (s *stream) receive(ctx context.Context, m marks) (progress bool, err error) {
 	duration := s.duration(m)
 	opened := time.Now()
@@ -75,6 +75,7 @@ func (s *stream) receive(ctx context.Context, m marks) (progress bool, err error
 	ctx, closeStream := context.WithCancel(ctx)
 	defer closeStream()
 	s.book.opened(closeStream)
+	var rows lag
 	for message, err := range s.queue.Receive(ctx, queue.ReceiveOptions{MaxDuration: duration, MaxBatch: m.batch}) {
 		if err != nil {
 			if s.book.closed(err) {
@@ -86,8 +87,8 @@ func (s *stream) receive(ctx context.Context, m marks) (progress bool, err error
 			return progress, err
 		}
 		progress = true
-		s.book.arrived(message)
-		s.book.room(ctx)
+		behind := rows.of(time.Now(), message.Lease.End, s.book.terms.length*3/4)
+		s.book.arrived(message, behind)
 		if ctx.Err() != nil {
 			break
 		}

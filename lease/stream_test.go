@@ -164,8 +164,8 @@ func TestIdleStreams(t *testing.T) {
 	}
 }
 
-// A backlog is worked off: the list stays at the high mark and at what will be started within half a lease, the stream is
-// not read above it and goes on below, and no lease ends.
+// A backlog is worked off: the list stays below the high mark and what will be started within a lease, the stream is closed
+// above and opened again below, and no lease in the list ends.
 func TestBacklog(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const n = 3000
@@ -182,34 +182,38 @@ func TestBacklog(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			most = max(most, r.Stats().Waiting)
 		}
+		time.Sleep(4 * leaseLength) // what was on its way when a stream was closed comes again
 		require.Equal(t, n, w.count())
 		queuetest.RequireEmpty(t, m.Queue())
 		require.LessOrEqual(t, most, 60)
 		require.Greater(t, most, 30)
 		s := r.Stats()
 		require.Zero(t, s.Expired)
-		require.Zero(t, s.StreamsClosed)
-		require.Zero(t, m.Counts().LeasesEnded, "no message waited out a lease in transport")
+		require.Positive(t, s.StreamsClosed)
+		require.LessOrEqual(t, m.Counts().LeasesEnded, n*3/10, "of %d messages too many waited out a lease in transport", n)
 		r.end()
 		w.all.Wait()
 	})
 }
 
-// When the slots stay busy the stream is closed after a quarter of a lease: what it would bring is for others.
-func TestStreamIsClosedWhenSlotsStayBusy(t *testing.T) {
+// While it is not known how fast slots become free, Prefetch messages a slot are taken; when none does for a while they are
+// let go, and then no more are taken than can be started.
+func TestPrefetch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := memory(t)
-		send(t, m.Queue(), 1, 2, 3, 4, 5, 6)
-		r := start(t, m.Queue(), Config{})
-		w := new(waiters).start(r, 2, leaseLength) // two slots, a lease each
-		time.Sleep(leaseLength/4 - 100*time.Millisecond)
-		require.Zero(t, r.Stats().StreamsClosed)
-		time.Sleep(200 * time.Millisecond)
-		require.EqualValues(t, 1, r.Stats().StreamsClosed)
-		require.LessOrEqual(t, r.Stats().Waiting, 1)
-		time.Sleep(12 * leaseLength)
-		require.Equal(t, 6, w.count())
-		queuetest.RequireEmpty(t, m.Queue())
+		var ids []int64
+		for i := range int64(100) {
+			ids = append(ids, i)
+		}
+		send(t, m.Queue(), ids...)
+		r := start(t, m.Queue(), Config{Prefetch: 5})
+		w := new(waiters).start(r, 10, 10*leaseLength)
+		time.Sleep(time.Second)
+		require.Equal(t, 10, r.Stats().InHand)
+		require.InDelta(t, 50, r.Stats().Waiting, 2)
+		time.Sleep(5 * leaseLength)
+		require.Zero(t, r.Stats().Waiting)
+		require.Positive(t, r.Stats().LetGo)
 		r.end()
 		w.all.Wait()
 	})

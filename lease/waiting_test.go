@@ -1,10 +1,14 @@
 package lease
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/queue"
 	"github.com/spanqueue/spanqueue/queue/queuetest"
 	"github.com/stretchr/testify/require"
 )
@@ -100,6 +104,26 @@ func TestMessageThatWaitedIsStartedOnceRenewed(t *testing.T) {
 	})
 }
 
+// The answer of a renewal is slow, the token is sent again and refused, as it must be: the first answer still counts.
+func TestLateAnswerCountsAfterARefusal(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t)
+		send(t, m.Queue(), 1)
+		r := start(t, m.Queue(), Config{LowWater: 1})
+		m.Nth(queuetest.OpRenew, 1, queuetest.Fault{After: leaseLength * 2 / 5})
+		time.Sleep(leaseLength / 2 * 8 / 5)
+		require.Equal(t, int64(2), r.Stats().RenewCalls)
+		require.Equal(t, 1, r.Stats().Waiting, "the refusal is not the last word")
+		h := r.next(leaseLength)
+		require.False(t, h.Bound().IsZero())
+		require.Zero(t, r.Stats().Unusable)
+		time.Sleep(3 * leaseLength)
+		require.Zero(t, m.Counts().LeasesEnded)
+		h.Release()
+		r.end()
+	})
+}
+
 // No slot has become free for a lease; the messages that wait are left to others.
 func TestMessagesAreLetGo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -134,4 +158,49 @@ func TestBusyWorkerTakesNothing(t *testing.T) {
 		r.next(time.Second).Release()
 		r.end()
 	})
+}
+
+// A queue that can take messages back gets those that are let go, at the stop too, and others have them at once.
+func TestMessagesAreGivenBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := &takesBack{Memory: memory(t)}
+		q := queue.FromBackend(m)
+		send(t, q, 1, 2, 3, 4)
+		r := start(t, q, Config{LowWater: 10, MaxWait: 2 * leaseLength})
+		h := r.next(time.Second)
+		time.Sleep(2*leaseLength + time.Millisecond)
+		require.ElementsMatch(t, []int64{2, 3, 4}, m.taken())
+		h.Release()
+		r.next(2 * leaseLength).Release() // a slot has become free: messages are taken again
+		time.Sleep(leaseLength)
+		waiting := r.Stats().Waiting
+		require.Positive(t, waiting)
+		r.end()
+		require.Len(t, m.taken(), 3+waiting, "before Run returns")
+	})
+}
+
+// takesBack notes what it is given back.
+type takesBack struct {
+	*queuetest.Memory
+	mu  sync.Mutex
+	got []int64
+}
+
+func (q *takesBack) Release(_ context.Context, ds []backend.Delivery) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, d := range ds {
+		if d.Token == "" {
+			return errors.New("a delivery without a token")
+		}
+		q.got = append(q.got, d.Key[0].(int64))
+	}
+	return nil
+}
+
+func (q *takesBack) taken() []int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return append([]int64{}, q.got...)
 }

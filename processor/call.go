@@ -37,6 +37,9 @@ func (c Call[R]) check() error {
 	return nil
 }
 
+// prefetch is small: calls are slow, and what waits here is kept from others.
+func (c Call[R]) prefetch() int { return 2 }
+
 func (c Call[R]) run(p *Processor, d *delivery) Outcome {
 	if err := d.held.Confirm(p.settling); err != nil {
 		p.log(d, slog.LevelWarn, "the lease could not be renewed before the call; the message is left to it", err)

@@ -6,6 +6,8 @@ import "errors"
 type Handler interface {
 	// check says what is missing of the handler.
 	check() error
+	// prefetch is how many messages a slot may keep waiting before it is known how long they take.
+	prefetch() int
 	// run takes a delivery through the work to its outcome.
 	run(p *Processor, d *delivery) Outcome
 }

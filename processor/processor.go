@@ -58,6 +58,9 @@ func New(q *queue.Queue, h Handler, config Config) (*Processor, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
+	if config.Receiver.Prefetch == 0 {
+		config.Receiver.Prefetch = h.prefetch()
+	}
 	receiver, err := lease.NewReceiver(q, config.Receiver)
 	if err != nil {
 		return nil, fmt.Errorf("%w: Receiver: %w", ErrInvalid, err)

@@ -33,6 +33,9 @@ func (h txHandler) check() error {
 	return nil
 }
 
+// prefetch leaves it to the receiver: transactions are short.
+func (h txHandler) prefetch() int { return 0 }
+
 func (h txHandler) run(p *Processor, d *delivery) Outcome {
 	v := p.settle(d, func(ctx context.Context, tx backend.Tx) error {
 		err := p.call(ctx, d, func(ctx context.Context) error { return h.f(ctx, tx.Spanner(), d.message) })
