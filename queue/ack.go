@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"cloud.google.com/go/spanner"
@@ -49,8 +50,14 @@ func (q *Queue) AckAll(ctx context.Context, tx Transaction, messages []*Message)
 //
 // Choose the time before the transaction function, once, and never one that the message had before: the function may run
 // several times, and a run that meets its own earlier commit must miss. ServerTime plus a delay is such a time. A time
-// equal to m.DeliverTime is refused with ErrInvalid. A miss is as with Ack.
-func (q *Queue) Resend(ctx context.Context, tx Transaction, m *Message, at time.Time, payload []byte) error {
+// equal to m.DeliverTime is refused with ErrInvalid, as is what could not be stored. A miss is as with Ack, and whatever
+// the error is, the transaction cannot commit any more: half a resend would lose the message or do its work twice.
+func (q *Queue) Resend(ctx context.Context, tx Transaction, m *Message, at time.Time, payload []byte) (err error) {
+	defer func() {
+		if err != nil {
+			backend.Poison(tx)
+		}
+	}()
 	if at.Equal(m.DeliverTime) {
 		return invalid("resend of %v: the new DeliverTime is the old one, and could not be told from it", m)
 	}
@@ -60,7 +67,7 @@ func (q *Queue) Resend(ctx context.Context, tx Transaction, m *Message, at time.
 	if payload == nil {
 		payload = m.Payload
 	}
-	out, err := q.check([]Outgoing{{Key: m.Key, Payload: payload, DeliverTime: at}})
+	out, err := q.check([]Outgoing{{Key: m.Key, Payload: payload, DeliverTime: at, Priority: m.priority}})
 	if err != nil {
 		return err
 	}
@@ -91,5 +98,9 @@ const (
 // Present means that the commit had not landed when the read was answered; it may still land later, and only a guarded
 // write can rule that out.
 func (q *Queue) Probe(ctx context.Context, m *Message) (Presence, error) {
-	return q.backend.Probe(ctx, m.Delivery())
+	presence, err := q.backend.Probe(ctx, m.Delivery())
+	if err != nil {
+		return presence, fmt.Errorf("queue: probe of %v in %s: %w", m, q.Name(), err)
+	}
+	return presence, nil
 }

@@ -1,6 +1,9 @@
 package queue
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Renewal is the answer to one lease of a Renew call.
 type Renewal struct {
@@ -29,7 +32,7 @@ func (q *Queue) Renew(ctx context.Context, leases ...Lease) ([]Renewal, error) {
 	}
 	answers, err := q.backend.Renew(ctx, tokens)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("queue: renew %d leases of %s: %w", len(leases), q.Name(), err)
 	}
 	renewals := make([]Renewal, len(leases))
 	for i, t := range tokens {

@@ -22,6 +22,9 @@ type Outgoing struct {
 	// DeliverTime is when the message becomes due. The zero time means now, by the database's clock. A time in the past
 	// also means now, and the service may replace it.
 	DeliverTime time.Time
+	// Priority orders the messages of a queue table that are due: 0 goes first, and QueueTable.Priorities says how many
+	// there are. Spanner queues have no priorities and refuse all but 0.
+	Priority int
 }
 
 // SendOption changes a Send call.
@@ -71,7 +74,7 @@ func (q *Queue) Send(ctx context.Context, messages []Outgoing, opts ...SendOptio
 			if spanner.ErrCode(err) == codes.AlreadyExists {
 				err = fmt.Errorf("%w: %w", ErrExists, err)
 			}
-			return &SendError{Queue: q.Name(), Sent: sent, Of: len(out), Err: err}
+			return errors.Join(append(mismatches, &SendError{Queue: q.Name(), Sent: sent, Of: len(out), Err: err})...)
 		}
 		sent += len(chunk)
 	}
@@ -134,7 +137,9 @@ func (q *Queue) SendStatement(m Outgoing) (spanner.Statement, error) {
 func (q *Queue) check(messages []Outgoing) ([]backend.Outgoing, error) {
 	out := make([]backend.Outgoing, len(messages))
 	for i, m := range messages {
-		checked, err := q.backend.Check(backend.Outgoing{Key: m.Key, Payload: m.Payload, DeliverTime: m.DeliverTime})
+		checked, err := q.backend.Check(backend.Outgoing{
+			Key: m.Key, Payload: m.Payload, DeliverTime: m.DeliverTime, Priority: m.Priority,
+		})
 		if err != nil {
 			return nil, fmt.Errorf("%w: message %d of %d for queue %s: %w", ErrInvalid, i+1, len(messages), q.Name(), err)
 		}

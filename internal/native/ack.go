@@ -3,37 +3,27 @@ package native
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"cloud.google.com/go/spanner"
-	sppb "cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/spanqueue/spanqueue/internal/backend"
 	"github.com/spanqueue/spanqueue/internal/rowcodec"
-	"google.golang.org/api/iterator"
 	"google.golang.org/grpc/codes"
 )
 
-// poisonTable does not exist. Its name is what an operator reads in the commit's error.
-const poisonTable = "spanqueue_message_not_held"
-
-// poison makes the transaction unable to commit. Its error is of no use: a transaction that is closed cannot commit
-// anyway.
-func poison(tx backend.SpannerTx) {
-	_ = tx.BufferWrite([]*spanner.Mutation{spanner.Insert(poisonTable, []string{"Id"}, []any{int64(1)})})
-}
-
-func exclusive() *spanner.ReadOptions {
-	return &spanner.ReadOptions{LockHint: sppb.ReadRequest_LOCK_HINT_EXCLUSIVE}
-}
-
 // Ack implements backend.Queue.
 func (q *Queue) Ack(ctx context.Context, tx backend.SpannerTx, d backend.Delivery) error {
-	params := map[string]any{"seen": d.DeliverTime}
-	sql := fmt.Sprintf("DELETE FROM %s WHERE %s ASSERT_ROWS_MODIFIED 1", q.sql.queue, q.sql.where(d.Key, params))
+	if err := q.checkShape(d); err != nil {
+		backend.Poison(tx)
+		return err
+	}
+	params := make(map[string]any)
+	sql := fmt.Sprintf("DELETE FROM %s WHERE %s ASSERT_ROWS_MODIFIED 1", q.sql.queue, q.sql.where(d, "", params))
 	_, err := tx.Update(ctx, spanner.Statement{SQL: sql, Params: params})
 	if err == nil {
 		return nil
 	}
-	poison(tx)
+	backend.Poison(tx)
 	if spanner.ErrCode(err) == codes.OutOfRange {
 		return fmt.Errorf("%w: queue %s, key %v, due %v: %w", backend.ErrNotHeld, q.definition.Name, d.Key, d.DeliverTime, err)
 	}
@@ -44,10 +34,18 @@ func (q *Queue) Ack(ctx context.Context, tx backend.SpannerTx, d backend.Deliver
 func (q *Queue) AckAll(ctx context.Context, tx backend.SpannerTx, deliveries []backend.Delivery) (missing []int, err error) {
 	defer func() {
 		if err != nil {
-			poison(tx)
+			backend.Poison(tx)
 			err = fmt.Errorf("queue: ack of %d messages in %s: %w", len(deliveries), q.definition.Name, err)
 		}
 	}()
+	for _, d := range deliveries {
+		if err := q.checkShape(d); err != nil {
+			return nil, err
+		}
+	}
+	if len(deliveries) == 0 {
+		return nil, nil
+	}
 	if q.cannotSelect.Load() {
 		return q.deleteAll(ctx, tx, deliveries)
 	}
@@ -81,32 +79,11 @@ func (q *Queue) readAndAck(ctx context.Context, tx backend.SpannerTx, deliveries
 	return missing, tx.BufferWrite(acks)
 }
 
-// deleteAll takes out the deliveries by one statement that says which they were.
-func (q *Queue) deleteAll(ctx context.Context, tx backend.SpannerTx, deliveries []backend.Delivery) (missing []int, err error) {
-	stmt := q.deleteStatement(deliveries)
-	gone := make(map[string]bool, len(deliveries))
-	it := tx.Query(ctx, stmt)
-	defer it.Stop()
-	for {
-		row, err := it.Next()
-		if err == iterator.Done {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		key, err := q.key.Read(row)
-		if err != nil {
-			return nil, err
-		}
-		gone[rowcodec.ID(key)] = true
+// checkShape refuses a delivery that cannot be of this queue.
+func (q *Queue) checkShape(d backend.Delivery) error {
+	if len(d.Key) != len(q.sql.keys) {
+		return fmt.Errorf("queue: the message with key %v is not of queue %s, whose key is (%s)", d.Key, q.definition.Name,
+			strings.Join(q.key.Columns(), ", "))
 	}
-	for i, d := range deliveries {
-		id := rowcodec.ID(d.Key)
-		if !gone[id] {
-			missing = append(missing, i)
-		}
-		delete(gone, id)
-	}
-	return missing, nil
+	return nil
 }

@@ -1,13 +1,58 @@
 package native
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/internal/backend"
 	"github.com/spanqueue/spanqueue/internal/rowcodec"
+	"google.golang.org/api/iterator"
 )
+
+// maxTerms bounds what one statement of deleteAll compares and joins: the service takes 950 parameters and 1,000 function
+// calls in a statement, and an = or an AND is a call.
+const maxTerms = 900
+
+// deleteAll takes out the deliveries by statements that say which they were.
+func (q *Queue) deleteAll(ctx context.Context, tx backend.SpannerTx, deliveries []backend.Delivery) (missing []int, err error) {
+	chunk := maxTerms / (2 * (len(q.sql.keys) + 1))
+	gone := make(map[string]bool, len(deliveries))
+	for from := 0; from < len(deliveries); from += chunk {
+		if err := q.deleteSome(ctx, tx, deliveries[from:min(from+chunk, len(deliveries))], gone); err != nil {
+			return nil, err
+		}
+	}
+	for i, d := range deliveries {
+		id := rowcodec.ID(d.Key)
+		if !gone[id] {
+			missing = append(missing, i)
+		}
+		delete(gone, id) // the same delivery twice in one call is acknowledged once
+	}
+	return missing, nil
+}
+
+func (q *Queue) deleteSome(ctx context.Context, tx backend.SpannerTx, deliveries []backend.Delivery, gone map[string]bool) error {
+	it := tx.Query(ctx, q.deleteStatement(deliveries))
+	defer it.Stop()
+	for {
+		row, err := it.Next()
+		if errors.Is(err, iterator.Done) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		key, err := q.key.Read(row)
+		if err != nil {
+			return err
+		}
+		gone[rowcodec.ID(key)] = true
+	}
+}
 
 // deleteStatement deletes several deliveries, each by its own key and DeliverTime, and returns their keys. It is one
 // condition a delivery rather than a join with an array of structs, so that each is found by its key.
@@ -15,20 +60,7 @@ func (q *Queue) deleteStatement(deliveries []backend.Delivery) spanner.Statement
 	params := make(map[string]any)
 	conditions := make([]string, len(deliveries))
 	for i, d := range deliveries {
-		var parts []string
-		for j, k := range q.sql.keys {
-			if rowcodec.IsNull(d.Key[j]) {
-				parts = append(parts, k+" IS NULL")
-				continue
-			}
-			name := fmt.Sprintf("k%d_%d", i, j)
-			params[name] = d.Key[j]
-			parts = append(parts, fmt.Sprintf("%s = @%s", k, name))
-		}
-		name := fmt.Sprintf("seen%d", i)
-		params[name] = d.DeliverTime
-		parts = append(parts, "`DeliverTime` = @"+name)
-		conditions[i] = "(" + strings.Join(parts, " AND ") + ")"
+		conditions[i] = "(" + q.sql.where(d, fmt.Sprintf("d%d_", i), params) + ")"
 	}
 	return spanner.Statement{
 		SQL: fmt.Sprintf("DELETE FROM %s WHERE %s THEN RETURN %s", q.sql.queue, strings.Join(conditions, " OR "),

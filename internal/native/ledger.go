@@ -101,7 +101,7 @@ func (q *Queue) readRows(ctx context.Context, t *spanner.ReadWriteTransaction, d
 		keys[i] = d.Key
 	}
 	rows := make(map[string]row)
-	it := t.ReadWithOptions(ctx, q.ledger.attemptsTable, spanner.KeySetFromKeys(keys...), q.ledger.attemptsColumns, exclusive())
+	it := t.ReadWithOptions(ctx, q.ledger.attemptsTable, spanner.KeySetFromKeys(keys...), q.ledger.attemptsColumns, backend.Exclusive())
 	err := it.Do(func(r *spanner.Row) error {
 		read, err := q.readRow(r)
 		rows[rowcodec.ID(read.key)] = read
@@ -139,7 +139,7 @@ func (q *Queue) Begin(ctx context.Context, ds []backend.Delivery) ([]backend.Rec
 			writes = append(writes, q.write(d.Key, d.DeliverTime, counted))
 		}
 		return t.BufferWrite(writes)
-	}, q.txOptions("attempts="+q.definition.Name))
+	}, backend.TxOptions{Tag: q.tag("attempts")}.Transaction())
 	if err != nil {
 		return nil, fmt.Errorf("queue: count the starts of %d messages of %s: %w", len(ds), q.definition.Name, err)
 	}
@@ -159,7 +159,7 @@ func (q *Queue) TakeBack(ctx context.Context, d backend.Delivery) error {
 		}
 		r.record.Starts--
 		return t.BufferWrite([]*spanner.Mutation{q.write(d.Key, d.DeliverTime, r.record)})
-	}, q.txOptions("attempts="+q.definition.Name))
+	}, backend.TxOptions{Tag: q.tag("attempts")}.Transaction())
 	if err != nil {
 		return fmt.Errorf("queue: take back a start in %s: %w", q.definition.Name, err)
 	}

@@ -53,7 +53,7 @@ func (q *Queue) Purge(ctx context.Context, n int) (int, error) {
 	if err != nil || len(acks) == 0 {
 		return 0, err
 	}
-	if _, err := q.client.Apply(ctx, acks, spanner.TransactionTag(tag("purge="+q.definition.Name))); err != nil {
+	if _, err := q.client.Apply(ctx, acks, spanner.TransactionTag(q.tag("purge"))); err != nil {
 		return 0, err
 	}
 	return len(acks), nil

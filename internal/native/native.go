@@ -90,4 +90,7 @@ func (q *Queue) delivery(row *spanner.Row) (backend.Delivery, error) {
 	return d, row.Column(n+1, &d.DeliverTime)
 }
 
+// tag is the transaction tag of what this package does by itself.
+func (q *Queue) tag(verb string) string { return backend.Tag(verb + "=" + q.definition.Name) }
+
 func quote(identifier string) string { return "`" + strings.ReplaceAll(identifier, "`", "\\`") + "`" }

@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/internal/backend"
 	"google.golang.org/api/iterator"
+	"google.golang.org/grpc/codes"
 )
 
 // receiveSlack is how long after its own end a stream may stay silent before it is given up. The client re-opens a
@@ -20,7 +21,7 @@ const receiveSlack = 10 * time.Second
 func (q *Queue) Receive(ctx context.Context, r backend.ReceiveRequest) iter.Seq2[backend.Delivery, error] {
 	return func(yield func(backend.Delivery, error) bool) {
 		ctx, cancel := context.WithTimeoutCause(ctx, r.MaxDuration+receiveSlack,
-			fmt.Errorf("queue: the receive stream of %s was to end after %v and did not: given up", q.definition.Name, r.MaxDuration))
+			fmt.Errorf("the stream was to end after %v and did not: given up", r.MaxDuration))
 		defer cancel()
 		it := q.client.Single().Query(ctx, spanner.Statement{SQL: q.receiveSQL(r)})
 		defer it.Stop()
@@ -30,10 +31,10 @@ func (q *Queue) Receive(ctx context.Context, r backend.ReceiveRequest) iter.Seq2
 				return
 			}
 			if err != nil {
-				if ctx.Err() != nil {
-					err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+				if why := whyEnded(ctx, err); why != nil {
+					err = fmt.Errorf("%w: %w", why, err)
 				}
-				yield(backend.Delivery{}, err)
+				yield(backend.Delivery{}, fmt.Errorf("queue: receive from %s: %w", q.definition.Name, err))
 				return
 			}
 			d, err := q.received(row)
@@ -46,6 +47,15 @@ func (q *Queue) Receive(ctx context.Context, r backend.ReceiveRequest) iter.Seq2
 			}
 		}
 	}
+}
+
+// whyEnded returns why the context has ended, or nil. The server knows the context's deadline, and may answer that it has
+// passed a moment before this process knows it.
+func whyEnded(ctx context.Context, err error) error {
+	if ctx.Err() == nil && spanner.ErrCode(err) == codes.DeadlineExceeded {
+		return context.DeadlineExceeded
+	}
+	return context.Cause(ctx)
 }
 
 func (q *Queue) receiveSQL(r backend.ReceiveRequest) string {

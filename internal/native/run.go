@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"cloud.google.com/go/spanner"
-	sppb "cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/spanqueue/spanqueue/internal/backend"
 )
 
@@ -35,17 +34,8 @@ func (t tx) Send(_ context.Context, m backend.Outgoing) error {
 func (q *Queue) RunTx(ctx context.Context, o backend.TxOptions, f func(context.Context, backend.Tx) error) error {
 	_, err := q.client.ReadWriteTransactionWithOptions(ctx, func(ctx context.Context, t *spanner.ReadWriteTransaction) error {
 		return f(ctx, tx{queue: q, tx: t})
-	}, q.txOptions(o.Tag))
+	}, o.Transaction())
 	return err
-}
-
-// txOptions fixes the isolation that the asserted delete and the exclusive read rely on, whatever the client's default.
-func (q *Queue) txOptions(text string) spanner.TransactionOptions {
-	return spanner.TransactionOptions{
-		TransactionTag: tag(text),
-		IsolationLevel: sppb.TransactionOptions_SERIALIZABLE,
-		ReadLockMode:   sppb.TransactionOptions_ReadWrite_PESSIMISTIC,
-	}
 }
 
 // Probe implements backend.Queue.

@@ -2,19 +2,11 @@ package native
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/internal/backend"
 	"github.com/spanqueue/spanqueue/internal/rowcodec"
 	"google.golang.org/api/iterator"
-)
-
-// Spanner's own bounds of a TIMESTAMP.
-var (
-	minTime = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
-	maxTime = time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)
 )
 
 // Check implements backend.Queue.
@@ -26,8 +18,8 @@ func (q *Queue) Check(m backend.Outgoing) (backend.Outgoing, error) {
 	if err := q.payload.Check(m.Payload); err != nil {
 		return m, err
 	}
-	if !m.DeliverTime.IsZero() && (m.DeliverTime.Before(minTime) || m.DeliverTime.After(maxTime)) {
-		return m, fmt.Errorf("DeliverTime is %v, it must be in the years 1 to 9999", m.DeliverTime)
+	if err := backend.CheckDeliverTime(m.DeliverTime); err != nil {
+		return m, err
 	}
 	m.Key = key
 	return m, nil
@@ -68,7 +60,7 @@ func (q *Queue) Send(ctx context.Context, messages []backend.Outgoing) error {
 	if err != nil {
 		return err
 	}
-	_, err = q.client.Apply(ctx, mutations, spanner.TransactionTag(tag("send="+q.definition.Name)))
+	_, err = q.client.Apply(ctx, mutations, spanner.TransactionTag(q.tag("send")))
 	return err
 }
 
@@ -101,7 +93,7 @@ func (q *Queue) SendOrIgnore(ctx context.Context, messages []backend.Outgoing) (
 			return err
 		}
 		return tx.BufferWrite(mutations)
-	}, q.txOptions("send="+q.definition.Name))
+	}, backend.TxOptions{Tag: q.tag("send")}.Transaction())
 	return taken, err
 }
 
@@ -109,7 +101,7 @@ func (q *Queue) SendOrIgnore(ctx context.Context, messages []backend.Outgoing) (
 // too.
 func (q *Queue) readLocked(ctx context.Context, tx backend.SpannerTx, keys []spanner.Key) (map[string]backend.Delivery, error) {
 	there := make(map[string]backend.Delivery, len(keys))
-	it := tx.ReadWithOptions(ctx, q.definition.Name, spanner.KeySetFromKeys(keys...), q.columns, exclusive())
+	it := tx.ReadWithOptions(ctx, q.definition.Name, spanner.KeySetFromKeys(keys...), q.columns, backend.Exclusive())
 	defer it.Stop()
 	for {
 		row, err := it.Next()

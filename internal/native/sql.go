@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/internal/backend"
 	"github.com/spanqueue/spanqueue/internal/rowcodec"
 	"github.com/spanqueue/spanqueue/schema"
 )
@@ -27,18 +28,20 @@ func newStatements(name string, keys []string, payload rowcodec.Payload) stateme
 	return s
 }
 
-// where matches one delivery. A NULL key part has no parameter: = NULL matches nothing.
-func (s statements) where(key spanner.Key, params map[string]any) string {
+// where matches one delivery, with parameters whose names begin with prefix. A NULL key part has no parameter: = NULL
+// matches nothing.
+func (s statements) where(d backend.Delivery, prefix string, params map[string]any) string {
 	var b strings.Builder
 	for i, k := range s.keys {
-		if rowcodec.IsNull(key[i]) {
+		if rowcodec.IsNull(d.Key[i]) {
 			fmt.Fprintf(&b, "%s IS NULL AND ", k)
 			continue
 		}
-		fmt.Fprintf(&b, "%s = @k%d AND ", k, i)
-		params[fmt.Sprintf("k%d", i)] = key[i]
+		fmt.Fprintf(&b, "%s = @%sk%d AND ", k, prefix, i)
+		params[fmt.Sprintf("%sk%d", prefix, i)] = d.Key[i]
 	}
-	fmt.Fprintf(&b, "%s = @seen", quote(schema.DeliverTimeColumn))
+	params[prefix+"seen"] = d.DeliverTime
+	fmt.Fprintf(&b, "%s = @%sseen", quote(schema.DeliverTimeColumn), prefix)
 	return b.String()
 }
 

@@ -102,9 +102,9 @@ func encodeBytes(v any) (any, bool) {
 func encodeTime(v any) (any, bool) {
 	switch v := v.(type) {
 	case time.Time:
-		return v, true
+		return v.UTC(), true // equal times must be equal keys, wherever their clocks stand
 	case spanner.NullTime:
-		return orNull(v, v.Time), true
+		return orNull(v, v.Time.UTC()), true
 	}
 	return nil, false
 }

@@ -2,8 +2,11 @@ package rowcodec
 
 import (
 	"fmt"
+	"math/big"
+	"time"
 	"unicode/utf8"
 
+	"cloud.google.com/go/civil"
 	"github.com/spanqueue/spanqueue/schema"
 )
 
@@ -26,6 +29,18 @@ func fits(what string, t schema.Type, value any) error {
 			return fmt.Errorf("%s is %s, the given value has %d bytes", what, t, len(v))
 		}
 		return fitsCell(what, len(v))
+	case time.Time:
+		if y := v.Year(); y < 1 || y > 9999 {
+			return fmt.Errorf("%s takes the years 1 to 9999, the given value is in the year %d", what, y)
+		}
+	case civil.Date:
+		if !v.IsValid() || v.Year < 1 || v.Year > 9999 {
+			return fmt.Errorf("%s takes days of the years 1 to 9999, the given value is %v", what, v)
+		}
+	case big.Rat:
+		if err := checkNumeric(&v); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
 	}
 	return nil
 }

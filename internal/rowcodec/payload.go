@@ -29,6 +29,9 @@ func (p Payload) Check(b []byte) error {
 		if !jsontext.Value(b).IsValid() {
 			return fmt.Errorf("the payload column is JSON, the given payload is not valid JSON (a repeated member is not valid either)")
 		}
+		if err := checkNumbers(b); err != nil {
+			return err
+		}
 	}
 	return fits("the payload", p.columnType, b)
 }

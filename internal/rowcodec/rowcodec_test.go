@@ -46,6 +46,7 @@ func TestKeyPartsSurviveARow(t *testing.T) {
 		{schema.Bytes(3), nil, []byte(nil)},
 		{schema.Bool(), true, true},
 		{schema.Timestamp(), at, at},
+		{schema.Timestamp(), at.In(time.FixedZone("elsewhere", 3600)), at},
 		{schema.Date(), civil.Date{Year: 2026, Month: 2, Day: 3}, civil.Date{Year: 2026, Month: 2, Day: 3}},
 		{schema.Numeric(), big.NewRat(5, 2), *big.NewRat(5, 2)},
 		{schema.UUID(), id, id},
@@ -80,6 +81,10 @@ func TestKeyRefusesByName(t *testing.T) {
 		{notNull, spanner.Key{"\xff"}, []string{"UTF-8"}},
 		{column("Id", schema.Bytes(2)), spanner.Key{[]byte{1, 2, 3}}, []string{"BYTES(2)", "3 bytes"}},
 		{column("Id", schema.Int64()), spanner.Key{uint64(1)}, []string{"INT64", "uint64"}},
+		{column("Id", schema.Numeric()), spanner.Key{big.NewRat(1, 3)}, []string{"Id", "1/3"}},
+		{column("Id", schema.Numeric()), spanner.Key{new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(29), nil))}, []string{"29 digits"}},
+		{column("Id", schema.Timestamp()), spanner.Key{time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, []string{"10000"}},
+		{column("Id", schema.Date()), spanner.Key{civil.Date{Year: 2026, Month: 2, Day: 30}}, []string{"2026-02-30"}},
 	} {
 		_, err := keyOf(t, c.column).Normalize(c.key)
 		require.Error(t, err)
@@ -119,7 +124,7 @@ func TestF35PayloadsKeepTheirBytes(t *testing.T) {
 		{schema.String(schema.Max), []byte("\x00 ключ ✓")},
 		{schema.String(schema.Max), []byte{}},
 		{schema.JSON(), []byte(`{"id":3889108265204450030,"d":145688415796432520}`)},
-		{schema.JSON(), []byte(`0.12345678901234567890123`)},
+		{schema.JSON(), []byte(`[0.1, 1e2, -0.0, 1E+300, 18446744073709551615, -9223372036854775808, 0e99999999999]`)},
 	} {
 		p := rowcodec.NewPayload(c.columnType)
 		require.NoError(t, p.Check(c.payload))
@@ -142,6 +147,12 @@ func TestF35PayloadsKeepTheirBytes(t *testing.T) {
 		{schema.JSON(), "", "JSON"},
 		{schema.JSON(), `{"a":1,"a":2}`, "JSON"},
 		{schema.JSON(), `{"a":1`, "JSON"},
+		{schema.JSON(), `{"a":[0.12345678901234567890123]}`, "0.12345678901234567890123 would be rounded"},
+		{schema.JSON(), `18446744073709551616`, "rounded"},
+		{schema.JSON(), `-9223372036854775809`, "rounded"},
+		{schema.JSON(), `9007199254740993.0`, "rounded"},
+		{schema.JSON(), `1e400`, "rounded"},
+		{schema.JSON(), `1e-400`, "rounded"},
 	} {
 		require.ErrorContains(t, rowcodec.NewPayload(c.columnType).Check([]byte(c.payload)), c.says)
 	}
@@ -153,5 +164,6 @@ func TestJSONPayloadsAreComparedAsTheDatabaseHoldsThem(t *testing.T) {
 	require.True(t, p.Equal([]byte(`{"a":1,"b":[1, 2]}`), []byte(`{ "b":[1,2], "a":1 }`)))
 	require.False(t, p.Equal([]byte(`9007199254740993`), []byte(`9007199254740992`)))
 	require.False(t, p.Equal([]byte(`{"a":null}`), []byte(`{}`)))
+	require.True(t, p.Equal([]byte(`[-0, 1e2, 1.10, "\u00e9\/"]`), []byte(`[0, 100.0, 1.1, "é/"]`)))
 	require.False(t, rowcodec.NewPayload(schema.String(schema.Max)).Equal([]byte(`{"a":1}`), []byte(`{ "a":1}`)))
 }
