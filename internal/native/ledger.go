@@ -120,6 +120,9 @@ func (q *Queue) Begin(ctx context.Context, ds []backend.Delivery) ([]backend.Rec
 		if err != nil {
 			return err
 		}
+		if err := q.dropStale(ctx, t, ds, rows); err != nil {
+			return err
+		}
 		var writes []*spanner.Mutation
 		for i, d := range ds {
 			r, found := rows[rowcodec.ID(d.Key)]
@@ -146,18 +149,60 @@ func (q *Queue) Begin(ctx context.Context, ds []backend.Delivery) ([]backend.Rec
 	return before, nil
 }
 
+// dropStale takes those records out of rows that are of an earlier message, although they are for a later time: a message
+// that was to be retried in an hour was purged, and its key was sent anew. Without this such a message would never be
+// counted. Whether the delivery or the record is the younger one, only the queue can tell.
+func (q *Queue) dropStale(ctx context.Context, t *spanner.ReadWriteTransaction, ds []backend.Delivery, rows map[string]row) error {
+	var keys []spanner.Key
+	for _, d := range ds {
+		if r, found := rows[rowcodec.ID(d.Key)]; found && r.deliverTime.After(d.DeliverTime) {
+			keys = append(keys, d.Key)
+		}
+	}
+	if len(keys) == 0 || q.cannotSelect.Load() {
+		return nil
+	}
+	columns := append(q.key.Columns(), schema.DeliverTimeColumn)
+	present := make(map[string]time.Time, len(keys))
+	err := t.Read(ctx, q.definition.Name, spanner.KeySetFromKeys(keys...), columns).Do(func(r *spanner.Row) error {
+		key, err := q.key.Read(r)
+		if err != nil {
+			return err
+		}
+		var at time.Time
+		err = r.Column(len(key), &at)
+		present[rowcodec.ID(key)] = at
+		return err
+	})
+	if spanner.ErrCode(err) == codes.PermissionDenied {
+		return nil // a role that may only delete: then the record is believed
+	}
+	if err != nil {
+		return err
+	}
+	for _, d := range ds {
+		id := rowcodec.ID(d.Key)
+		if at, ok := present[id]; ok && at.Equal(d.DeliverTime) && rows[id].deliverTime.After(at) {
+			delete(rows, id)
+		}
+	}
+	return nil
+}
+
 // TakeBack implements backend.Ledger.
 func (q *Queue) TakeBack(ctx context.Context, d backend.Delivery) error {
+	target := -1 // the starts that an earlier run of the function wanted on record
 	_, err := q.client.ReadWriteTransactionWithOptions(ctx, func(ctx context.Context, t *spanner.ReadWriteTransaction) error {
 		rows, err := q.readRows(ctx, t, []backend.Delivery{d})
 		if err != nil {
 			return err
 		}
 		r, found := rows[rowcodec.ID(d.Key)]
-		if !found || !r.deliverTime.Equal(d.DeliverTime) || r.record.Starts == 0 {
-			return nil
+		if !found || !r.deliverTime.Equal(d.DeliverTime) || r.record.Starts == 0 || r.record.Starts == target {
+			return nil // nothing is on record for it, or the commit of the run before has landed
 		}
 		r.record.Starts--
+		target = r.record.Starts
 		return t.BufferWrite([]*spanner.Mutation{q.write(d.Key, d.DeliverTime, r.record)})
 	}, backend.TxOptions{Tag: q.tag("attempts")}.Transaction())
 	if err != nil {
