@@ -74,6 +74,21 @@ func TestStaleOwnerIsRefused(t *testing.T) {
 	}
 }
 
+// The token alone would do. The generation is asserted besides, and this is
+// what shows it.
+func TestStaleGenerationIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, idempotency.Config{})
+	_, err := b.store.Steps(t.Context(), ride, payload("p"), func(ctx context.Context, run *idempotency.Run) error {
+		_, err := b.client.Apply(ctx, []*spanner.Mutation{spanner.Update("Operations",
+			[]string{"Scope", "Operation", "OperationKey", "Generation"}, []any{ride.Scope, ride.Name, ride.Key, 2})})
+		require.NoError(t, err)
+		return run.Complete(ctx, effect(idempotency.Result{}))
+	})
+	require.ErrorIs(t, err, idempotency.ErrNotOwner)
+	require.Zero(t, b.points(t))
+}
+
 // Release clears an owner by name: a stale one's does not clear the next one's.
 func TestStaleOwnerDoesNotReleaseItsSuccessor(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"cloud.google.com/go/spanner"
 	"github.com/stretchr/testify/require"
 
 	"github.com/spanqueue/spanqueue/emulator/emulatortest"
@@ -22,13 +21,7 @@ import (
 // tests move the record's times into the past and wait for nothing.
 func forTwoHours(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{table: schema.Operations{Retention: 2 * time.Hour}}
-	b.db = emulatortest.Database(t, append(b.table.Statements(), accounts, rides)...)
-	b.client = b.db.Client(t)
-	b.store = b.newStore(t, idempotency.Config{})
-	_, err := b.client.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("Accounts", []string{"Id", "Points"}, []any{"a", 0})})
-	require.NoError(t, err)
-	return b
+	return newBenchOn(t, emulatortest.Shared(t), schema.Operations{Retention: 2 * time.Hour}, idempotency.Config{}, rides)
 }
 
 func (b *bench) do(t *testing.T, op idempotency.Operation, fp idempotency.Fingerprint) (idempotency.Receipt, error) {

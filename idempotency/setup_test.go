@@ -29,8 +29,13 @@ type bench struct {
 
 func newBench(t *testing.T, cfg idempotency.Config, ddl ...string) *bench {
 	t.Helper()
-	b := &bench{table: schema.Operations{}}
-	b.db = emulatortest.Database(t, append(append(b.table.Statements(), accounts), ddl...)...)
+	return newBenchOn(t, emulatortest.Shared(t), schema.Operations{}, cfg, ddl...)
+}
+
+func newBenchOn(t *testing.T, e *emulatortest.Emulator, table schema.Operations, cfg idempotency.Config, ddl ...string) *bench {
+	t.Helper()
+	b := &bench{table: table}
+	b.db = e.Database(t, append(append(b.table.Statements(), accounts), ddl...)...)
 	b.client = b.db.Client(t)
 	b.store = b.newStore(t, cfg)
 	_, err := b.client.Apply(t.Context(), []*spanner.Mutation{
@@ -140,4 +145,9 @@ func (b *bench) now(t *testing.T) (now time.Time) {
 	})
 	require.NoError(t, err)
 	return now
+}
+
+// nothing is an effect without writes.
+func nothing(context.Context, *spanner.ReadWriteTransaction) (idempotency.Result, error) {
+	return idempotency.Result{}, nil
 }

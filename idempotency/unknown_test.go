@@ -142,7 +142,7 @@ func TestLostAnswersWithoutEndAreUnresolved(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, idempotency.Config{CommitTimeout: 250 * time.Millisecond})
 			commits := b.fault(t, fault.Rule{Method: "Commit", Tag: "spanqueue-do", Do: c.do})
-			looks := b.fault(t, fault.Rule{Method: "StreamingRead", Match: singleUse, Do: fault.Before(codes.PermissionDenied, "no reads here")})
+			looks := b.fault(t, fault.Rule{Method: "StreamingRead", Match: looksAtARecord, Do: fault.Before(codes.PermissionDenied, "no reads here")})
 			_, err := b.store.Do(t.Context(), op, payload("p"), effect(idempotency.Result{}))
 			require.ErrorIs(t, err, idempotency.ErrUnresolved)
 			require.Equal(t, codes.Unknown, spanner.ErrCode(err), "what Commit answered is not kept")
@@ -164,9 +164,10 @@ func TestLostAnswersWithoutEndAreUnresolved(t *testing.T) {
 	}
 }
 
-func singleUse(c fault.Call) bool {
+// looksAtARecord matches the reads of records outside of transactions.
+func looksAtARecord(c fault.Call) bool {
 	req, ok := c.Request.(*sppb.ReadRequest)
-	return ok && req.GetTransaction().GetSingleUse() != nil
+	return ok && req.Table == "Operations" && req.GetTransaction().GetSingleUse() != nil
 }
 
 // The commit is still on its way when the database is asked, and lands while
@@ -207,7 +208,7 @@ func TestMismatchAfterAnUnknownCommit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, idempotency.Config{})
 	b.fault(t, fault.Rule{Method: "Commit", Tag: "spanqueue-do", Nth: 1, Do: fault.Before(codes.Unknown, "unknown")})
-	look := b.fault(t, fault.Rule{Method: "StreamingRead", Match: singleUse, Nth: 1, Do: fault.Hold()})
+	look := b.fault(t, fault.Rule{Method: "StreamingRead", Match: looksAtARecord, Nth: 1, Do: fault.Hold()})
 	done := make(chan error, 1)
 	go func() {
 		_, err := b.store.Do(t.Context(), op, payload("p"), effect(idempotency.Result{}))

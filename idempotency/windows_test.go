@@ -92,6 +92,7 @@ func TestWindowCallerTimesOutWhileTheWorkCompletes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, idempotency.Config{})
 	onItsWay := b.fault(t, fault.Rule{Method: "Commit", Tag: "spanqueue-do", Nth: 1, Do: fault.HoldReply()})
+	looks := b.count(t, fault.Rule{Method: "StreamingRead", Match: looksAtARecord})
 	ctx, hangUp := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -100,8 +101,12 @@ func TestWindowCallerTimesOutWhileTheWorkCompletes(t *testing.T) {
 	}()
 	require.NoError(t, onItsWay.Wait(t.Context()))
 	hangUp()
+	for range 50 { // long enough for a commit that is ended to be looked up
+		require.EqualValues(t, 1, b.points(t))
+	}
 	onItsWay.Release()
-	require.NoError(t, <-done, "the end of the caller ended a commit that was on its way")
+	require.NoError(t, <-done)
+	require.Zero(t, looks.Matched(), "the end of the caller ended a commit that was on its way")
 	receipt, err := b.store.Do(t.Context(), op, payload("p"), effect(idempotency.Result{}))
 	require.NoError(t, err)
 	require.True(t, receipt.Replayed)
