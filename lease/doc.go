@@ -58,7 +58,11 @@
 //
 // A stream that fails, stalls or ends early is opened again after a pause; no error of the database ends Run. A stream is
 // drained at once into the list of the waiting. When enough wait it is closed; what is on its way then waits out its
-// lease. How much is enough follows from the slots that are free and from how fast others become free.
+// lease. How much is enough follows from the slots that are free and from how fast others become free. What is let go is
+// given back at once where the queue can take it back, and waits out its lease otherwise.
+//
+// A process that is stopped for a while finds its bounds passed when it goes on. A machine that sleeps may stop its
+// monotonic clock too, and then nothing here notices; the acknowledgement does.
 //
 // A blocking or panicking logger delays nothing.
 //

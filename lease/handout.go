@@ -79,16 +79,21 @@ func (b *book) serveLocked(now time.Time) {
 		}
 		t := b.takers[0]
 		b.takers = b.takers[1:]
-		e.place = inHand
-		b.held++
-		b.stats.HandedOut++
-		if b.begun.IsZero() {
-			b.begun = now
-		}
-		b.lookAtLocked(e)
+		b.handOutLocked(e, now)
 		t.entry = e
 		close(t.ready)
 	}
+}
+
+// handOutLocked notes that the entry is in somebody's hand.
+func (b *book) handOutLocked(e *entry, now time.Time) {
+	e.place = inHand
+	b.held++
+	b.stats.HandedOut++
+	if b.begun.IsZero() {
+		b.begun = now
+	}
+	b.lookAtLocked(e)
 }
 
 // release forgets a message that was handed out. It may be called again.

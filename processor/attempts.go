@@ -31,27 +31,43 @@ func newAttempts(q backend.Queue, limit int, timeout time.Duration) *attempts {
 
 // attempt is one start of a message.
 type attempt struct {
-	attempts *attempts
-	message  *queue.Message // another delivery after a deferral
-	before   backend.Record // what was known before it
-	recorded atomic.Bool    // it has been counted in the ledger
+	attempts  *attempts
+	message   *queue.Message // another delivery after a deferral
+	before    backend.Record // what was known before it
+	uncounted bool           // it had to be counted in the ledger, and was not
+	recorded  atomic.Bool    // there is a record of it in the ledger
 }
 
-// begin counts the start, where that is needed, before the handler is started: a handler that kills its process never
-// reports a failure.
-func (a *attempts) begin(ctx context.Context, m *queue.Message) (*attempt, error) {
-	t := &attempt{attempts: a, message: m}
-	if a.ledger == nil {
-		t.before.Failures = a.memory.failures(m)
-		return t, nil
+// begin counts the starts, where that is needed, before the handler is started: a handler that kills its process never
+// reports a failure. It returns an attempt for each message, and an error when those that are uncounted must not be
+// started.
+func (a *attempts) begin(ctx context.Context, messages []*queue.Message) ([]*attempt, error) {
+	all := make([]*attempt, len(messages))
+	var counted []*attempt
+	var deliveries []backend.Delivery
+	for i, m := range messages {
+		all[i] = &attempt{attempts: a, message: m}
+		switch {
+		case a.ledger == nil:
+			all[i].before.Failures = a.memory.failures(m)
+		case a.maybeDeliveredBefore(m):
+			all[i].uncounted = true
+			counted = append(counted, all[i])
+			deliveries = append(deliveries, m.Delivery())
+		}
 	}
-	if !a.maybeDeliveredBefore(m) {
-		return t, nil
+	if len(counted) == 0 {
+		return all, nil
 	}
-	var err error
-	t.before, err = a.starts.begin(ctx, m.Delivery())
-	t.recorded.Store(err == nil)
-	return t, err
+	before, err := a.starts.begin(ctx, deliveries)
+	if err != nil {
+		return all, err
+	}
+	for i, t := range counted {
+		t.before, t.uncounted = before[i], false
+		t.recorded.Store(true)
+	}
+	return all, nil
 }
 
 // maybeDeliveredBefore says whether the message may have been delivered before, or carries a record of earlier attempts.

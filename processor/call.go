@@ -37,10 +37,21 @@ func (c Call[R]) check() error {
 	return nil
 }
 
-// prefetch is small: calls are slow, and what waits here is kept from others.
-func (c Call[R]) prefetch() int { return 2 }
+func (c Call[R]) batch(Config) int { return 1 }
 
-func (c Call[R]) run(p *Processor, d *delivery) Outcome {
+// tune keeps few messages waiting: calls are slow, and what waits here is kept from others.
+func (c Call[R]) tune(config *Config) {
+	if config.Receiver.Prefetch == 0 {
+		config.Receiver.Prefetch = 2
+	}
+}
+
+func (c Call[R]) run(p *Processor, ds []*delivery) {
+	d := ds[0]
+	d.outcome = c.outcome(p, d)
+}
+
+func (c Call[R]) outcome(p *Processor, d *delivery) Outcome {
 	if err := d.held.Confirm(p.settling); err != nil {
 		p.log(d, slog.LevelWarn, "the lease could not be renewed before the call; the message is left to it", err)
 		return LeaseLost
@@ -48,9 +59,9 @@ func (c Call[R]) run(p *Processor, d *delivery) Outcome {
 	d.held.Carry(d.attempt.carry)
 	ctx, cancel := d.held.Context(p.settling)
 	defer cancel()
-	// What the goroutine writes into result is read only when it has returned, so a run that was given up keeps its own.
+	// A run that was given up keeps its result to itself.
 	results := make(chan R, 1)
-	err := p.call(ctx, d, func(ctx context.Context) error {
+	err := p.call(ctx, []*delivery{d}, func(ctx context.Context) error {
 		result, err := c.Call(ctx, d.held)
 		results <- result
 		return err
@@ -62,11 +73,11 @@ func (c Call[R]) run(p *Processor, d *delivery) Outcome {
 	result := <-results
 	d.held.Settling()
 	v := p.settle(d, func(ctx context.Context, tx backend.Tx) error {
-		err := p.call(ctx, d, func(ctx context.Context) error { return c.Settle(ctx, tx.Spanner(), d.message, result) })
+		err := p.call(ctx, []*delivery{d}, func(ctx context.Context) error { return c.Settle(ctx, tx.Spanner(), d.message, result) })
 		if err != nil {
 			return err
 		}
 		return d.attempt.forget(ctx, tx)
 	})
-	return p.handled(d, v)
+	return p.handled(d, v.Result, v.Err)
 }

@@ -16,6 +16,14 @@ type Config struct {
 	// Concurrency is how many messages are handled at the same time, 1 to 10,000; 0 means 10.
 	Concurrency int
 
+	// MaxBatch is how many messages a Batch handler gets at a time at most, 1 to 1,000; 0 means 50. Each costs a mutation
+	// of the commit besides what the handler writes, and the service takes 80,000.
+	MaxBatch int
+
+	// Linger is how long a Batch handler waits for more messages when fewer than MaxBatch are here, at most 1 s; 0 means
+	// not at all. It is time that the first message waits.
+	Linger time.Duration
+
 	// HandlerTimeout ends the context of a handler's single run, at least 1 ms; 0 means 30 s. Spanner may abort a
 	// transaction that was idle for 10 s, whatever this says.
 	HandlerTimeout time.Duration
@@ -55,6 +63,9 @@ type Config struct {
 const (
 	defaultConcurrency    = 10
 	maxConcurrency        = 10_000
+	defaultMaxBatch       = 50
+	maxMaxBatch           = 1000
+	maxLinger             = time.Second
 	defaultHandlerTimeout = 30 * time.Second
 	defaultCommitTimeout  = 30 * time.Second
 	defaultResolveTimeout = 2 * time.Minute
@@ -69,6 +80,9 @@ func (c Config) withDefaults(queueName string) Config {
 	}
 	if c.Concurrency == 0 {
 		c.Concurrency = defaultConcurrency
+	}
+	if c.MaxBatch == 0 {
+		c.MaxBatch = defaultMaxBatch
 	}
 	for _, d := range []struct {
 		field *time.Duration
@@ -117,6 +131,12 @@ func (c Config) validate() error {
 		if d.value < time.Millisecond {
 			return fmt.Errorf("%w: %s is %v, it must be at least 1ms (0 means the default)", ErrInvalid, d.field, d.value)
 		}
+	}
+	if c.MaxBatch < 1 || c.MaxBatch > maxMaxBatch {
+		return fmt.Errorf("%w: MaxBatch is %d, it must be from 1 to %d", ErrInvalid, c.MaxBatch, maxMaxBatch)
+	}
+	if c.Linger < 0 || c.Linger > maxLinger {
+		return fmt.Errorf("%w: Linger is %v, it must be from 0 to %v", ErrInvalid, c.Linger, maxLinger)
 	}
 	if c.Backoff.Max < c.Backoff.Min {
 		return fmt.Errorf("%w: Backoff.Max is %v, it must be at least Backoff.Min, %v", ErrInvalid, c.Backoff.Max, c.Backoff.Min)

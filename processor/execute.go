@@ -18,33 +18,59 @@ type delivery struct {
 	message *queue.Message
 	attempt *attempt
 	started time.Time
+	outcome Outcome
 }
 
-// deliver takes a delivery to its outcome and lets go of it.
-func (p *Processor) deliver(held *lease.Held) {
-	p.inFlight.add(held)
-	defer p.inFlight.release(held)
-	d := &delivery{held: held, message: held.Message(), started: time.Now()}
-	p.figures.delivered(p.execute(d))
+// deliver takes deliveries to their outcomes and lets go of them.
+func (p *Processor) deliver(held []*lease.Held) {
+	ds := make([]*delivery, len(held))
+	for i, h := range held {
+		p.inFlight.add(h)
+		defer p.inFlight.release(h)
+		ds[i] = &delivery{held: h, message: h.Message(), started: time.Now()}
+	}
+	if ready := p.begin(ds); len(ready) > 0 {
+		p.handler.run(p, ready)
+		p.takeBack(ready)
+	}
+	for _, d := range ds {
+		p.figures.delivered(d.outcome)
+	}
 }
 
-func (p *Processor) execute(d *delivery) Outcome {
-	var err error
-	if d.attempt, err = p.attempts.begin(p.settling, d.message); err != nil {
-		p.log(d, slog.LevelWarn, "the start could not be counted, so the handler was not started; the message is left to its lease", err)
-		return Interrupted
+// begin counts the starts, and returns the deliveries that may be started; the others have their outcome.
+func (p *Processor) begin(ds []*delivery) (ready []*delivery) {
+	messages := make([]*queue.Message, len(ds))
+	for i, d := range ds {
+		messages[i] = d.message
 	}
-	d.message = d.attempt.shown(d.message)
-	if d.attempt.startedTooOften() {
-		return p.bury(d, reasonStarts, nil)
+	attempts, err := p.attempts.begin(p.settling, messages)
+	for i, d := range ds {
+		d.attempt = attempts[i]
+		d.message = d.attempt.shown(d.message)
+		switch {
+		case err != nil && d.attempt.uncounted:
+			p.log(d, slog.LevelWarn, "the start could not be counted, so the handler was not started; the message is left to its lease", err)
+			d.outcome = Interrupted
+		case d.attempt.startedTooOften():
+			d.outcome = p.bury(d, reasonStarts, nil)
+		default:
+			ready = append(ready, d)
+		}
 	}
-	outcome := p.handler.run(p, d)
-	if outcome == Interrupted || outcome == LeaseLost {
+	return ready
+}
+
+// takeBack undoes the counts of starts that were nobody's attempt.
+func (p *Processor) takeBack(ds []*delivery) {
+	for _, d := range ds {
+		if d.outcome != Interrupted && d.outcome != LeaseLost {
+			continue
+		}
 		if err := d.attempt.takeBack(p.settling); err != nil {
 			p.log(d, slog.LevelWarn, "a start that came to nothing could not be taken back, and counts", err)
 		}
 	}
-	return outcome
 }
 
 // settle runs a guarded transaction of the delivery and counts what it took.
@@ -59,13 +85,13 @@ func (p *Processor) settle(d *delivery, body func(context.Context, backend.Tx) e
 		ResolveTimeout: p.config.ResolveTimeout,
 	}
 	v := x.Run(p.settling)
-	p.figures.settled(v)
+	p.figures.settled(v.Runs, v.Aborts, v.Unknown)
 	return v
 }
 
-// handled turns the verdict on a handler's transaction into the outcome, and sees to the message's fate if it failed.
-func (p *Processor) handled(d *delivery, v settle.Verdict) Outcome {
-	switch v.Result {
+// handled turns what became of a handler's transaction into the outcome, and sees to the message's fate if it failed.
+func (p *Processor) handled(d *delivery, result settle.Result, err error) Outcome {
+	switch result {
 	case settle.Committed:
 		d.attempt.ended()
 		return Done
@@ -76,12 +102,12 @@ func (p *Processor) handled(d *delivery, v settle.Verdict) Outcome {
 		p.log(d, slog.LevelDebug, "the message was gone before its handler started: a duplicate", nil)
 		return Duplicate
 	case settle.BodyFailed, settle.Refused:
-		return p.failed(d, v.Err)
+		return p.failed(d, err)
 	case settle.Unresolved:
-		p.log(d, slog.LevelError, "the outcome of the commit is unknown; the message is left to its lease, and a later holder finds out", v.Err)
+		p.log(d, slog.LevelError, "the outcome of the commit is unknown; the message is left to its lease, and a later holder finds out", err)
 		return Unresolved
 	}
-	p.log(d, slog.LevelWarn, "the database could not run the transaction; the message is left to its lease", v.Err)
+	p.log(d, slog.LevelWarn, "the database could not run the transaction; the message is left to its lease", err)
 	return Interrupted
 }
 

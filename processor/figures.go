@@ -3,7 +3,6 @@ package processor
 import (
 	"sync/atomic"
 
-	"github.com/spanqueue/spanqueue/internal/settle"
 	"github.com/spanqueue/spanqueue/lease"
 )
 
@@ -45,8 +44,8 @@ type counters struct {
 
 func (c *counters) delivered(o Outcome) { c.outcomes[o].Add(1) }
 
-func (c *counters) settled(v settle.Verdict) {
-	c.runs.Add(int64(v.Runs))
-	c.aborts.Add(int64(v.Aborts))
-	c.unknown.Add(int64(v.Unknown))
+func (c *counters) settled(runs, aborts, unknown int) {
+	c.runs.Add(int64(runs))
+	c.aborts.Add(int64(aborts))
+	c.unknown.Add(int64(unknown))
 }

@@ -2,14 +2,21 @@ package processor
 
 import "errors"
 
-// Handler is the work to do for a message. Tx and Call make one; the guarantee of each is written on it.
+// Handler is the work to do for messages. Tx, Batch and Call make one; the guarantee of each is written on it.
 type Handler interface {
 	// check says what is missing of the handler.
 	check() error
-	// prefetch is how many messages a slot may keep waiting before it is known how long they take.
-	prefetch() int
-	// run takes a delivery through the work to its outcome.
-	run(p *Processor, d *delivery) Outcome
+	// tune fills in what the handler wants where the configuration leaves it open.
+	tune(*Config)
+	// batch is how many messages the handler takes at a time at most.
+	batch(Config) int
+	// run takes deliveries, one at least, through the work and gives each its outcome.
+	run(p *Processor, ds []*delivery)
 }
 
 var errNoFunction = errors.New("the handler's function is nil")
+
+// one is embedded by handlers that take one message at a time.
+type one struct{}
+
+func (one) batch(Config) int { return 1 }

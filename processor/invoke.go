@@ -25,14 +25,16 @@ type endedError struct {
 func (e *endedError) Error() string   { return e.cause.Error() + ": " + e.err.Error() }
 func (e *endedError) Unwrap() []error { return []error{e.cause, e.err} }
 
-// call runs the handler once, in a goroutine of its own, and waits for it, or for its context's end and a grace. Inside a
-// transaction ctx is the transaction function's context: the handler's is a child of it, so that Google's client refuses
+// call runs the handler once for the deliveries, in a goroutine of its own, and waits for it, or for its context's end and
+// a grace. Inside a transaction ctx is the transaction function's context: the handler's is a child of it, so that Google's client refuses
 // to nest.
-func (p *Processor) call(ctx context.Context, d *delivery, f func(context.Context) error) error {
+func (p *Processor) call(ctx context.Context, ds []*delivery, f func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timeout := time.AfterFunc(p.config.HandlerTimeout, func() {
-		d.held.Stop() // a handler that has outrun its time keeps no message
+		for _, d := range ds {
+			d.held.Stop() // a handler that has outrun its time keeps no message
+		}
 		cancel(ErrHandlerTimeout)
 	})
 	defer timeout.Stop()
@@ -40,7 +42,7 @@ func (p *Processor) call(ctx context.Context, d *delivery, f func(context.Contex
 	defer stop()
 
 	returned := make(chan error, 1)
-	running := p.running.start(d)
+	running := p.running.start(ds)
 	go func() {
 		defer p.running.end(running)
 		runHandler(ctx, f, returned)

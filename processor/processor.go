@@ -49,17 +49,15 @@ func New(q *queue.Queue, h Handler, config Config) (*Processor, error) {
 		return nil, fmt.Errorf("%w: the queue is nil", ErrInvalid)
 	}
 	if h == nil {
-		return nil, fmt.Errorf("%w: the handler is nil; make one with Tx or Call", ErrInvalid)
+		return nil, fmt.Errorf("%w: the handler is nil; make one with Tx, Batch or Call", ErrInvalid)
 	}
 	if err := h.check(); err != nil {
 		return nil, fmt.Errorf("%w: the handler: %w", ErrInvalid, err)
 	}
 	config = config.withDefaults(q.Name())
+	h.tune(&config)
 	if err := config.validate(); err != nil {
 		return nil, err
-	}
-	if config.Receiver.Prefetch == 0 {
-		config.Receiver.Prefetch = h.prefetch()
 	}
 	receiver, err := lease.NewReceiver(q, config.Receiver)
 	if err != nil {

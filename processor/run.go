@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/lease"
 	"google.golang.org/grpc/codes"
 )
 
@@ -93,15 +94,40 @@ func (p *Processor) run(ctx context.Context) error {
 	return errors.Join(<-receiving, p.abandoned())
 }
 
-// work handles one message after the other until there are no more to take.
+// work handles messages until there are no more to take.
 func (p *Processor) work(fetching context.Context) {
+	size := p.handler.batch(p.config)
 	for {
-		held, err := p.receiver.Next(fetching)
+		first, err := p.receiver.Next(fetching)
 		if err != nil {
 			return
 		}
-		p.deliver(held)
+		p.deliver(p.gather(fetching, first, size))
 	}
+}
+
+// gather adds to the first message those that are here, and for Linger those that come, up to the size of a batch.
+func (p *Processor) gather(fetching context.Context, first *lease.Held, size int) []*lease.Held {
+	held := []*lease.Held{first}
+	linger := time.Now().Add(p.config.Linger)
+	for len(held) < size {
+		next, ok := p.receiver.TryNext()
+		if !ok {
+			wait := time.Until(linger)
+			if wait <= 0 {
+				break
+			}
+			ctx, cancel := context.WithTimeout(fetching, wait)
+			var err error
+			next, err = p.receiver.Next(ctx)
+			cancel()
+			if err != nil {
+				break
+			}
+		}
+		held = append(held, next)
+	}
+	return held
 }
 
 // abandoned returns the handlers that are still running, as an error.

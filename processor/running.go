@@ -11,17 +11,19 @@ import (
 type running struct {
 	mu       sync.Mutex
 	next     int
-	handlers map[int]Abandoned
+	handlers map[int][]Abandoned
 }
 
-func (r *running) start(d *delivery) int {
+func (r *running) start(ds []*delivery) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.handlers == nil {
-		r.handlers = make(map[int]Abandoned)
+		r.handlers = make(map[int][]Abandoned)
 	}
 	r.next++
-	r.handlers[r.next] = Abandoned{Message: d.message.String(), Since: time.Now()}
+	for _, d := range ds {
+		r.handlers[r.next] = append(r.handlers[r.next], Abandoned{Message: d.message.String(), Since: time.Now()})
+	}
 	return r.next
 }
 
@@ -36,7 +38,7 @@ func (r *running) list() []Abandoned {
 	defer r.mu.Unlock()
 	var all []Abandoned
 	for _, h := range r.handlers {
-		all = append(all, h)
+		all = append(all, h...)
 	}
 	return all
 }

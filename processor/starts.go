@@ -20,17 +20,17 @@ type starts struct {
 }
 
 type start struct {
-	delivery backend.Delivery
-	done     chan struct{} // closed when before and err are set
-	before   backend.Record
-	err      error
+	deliveries []backend.Delivery
+	done       chan struct{} // closed when before and err are set
+	before     []backend.Record
+	err        error
 }
 
-// maxStarts bounds one transaction.
+// maxStarts is how many deliveries are enough for one transaction.
 const maxStarts = 200
 
-func (s *starts) begin(ctx context.Context, d backend.Delivery) (backend.Record, error) {
-	mine := &start{delivery: d, done: make(chan struct{})}
+func (s *starts) begin(ctx context.Context, ds []backend.Delivery) ([]backend.Record, error) {
+	mine := &start{deliveries: ds, done: make(chan struct{})}
 	s.mu.Lock()
 	s.waiting = append(s.waiting, mine)
 	s.mu.Unlock()
@@ -49,7 +49,11 @@ func (s *starts) begin(ctx context.Context, d backend.Delivery) (backend.Record,
 func (s *starts) take() []*start {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := min(len(s.waiting), maxStarts)
+	n, size := 0, 0
+	for n < len(s.waiting) && size < maxStarts {
+		size += len(s.waiting[n].deliveries)
+		n++
+	}
 	batch := s.waiting[:n:n]
 	s.waiting = s.waiting[n:]
 	return batch
@@ -61,16 +65,16 @@ func (s *starts) run(ctx context.Context, batch []*start) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	deliveries := make([]backend.Delivery, len(batch))
-	for i, b := range batch {
-		deliveries[i] = b.delivery
+	var deliveries []backend.Delivery
+	for _, b := range batch {
+		deliveries = append(deliveries, b.deliveries...)
 	}
 	before, err := s.ledger.Begin(ctx, deliveries)
-	for i, b := range batch {
+	for _, b := range batch {
 		if err != nil {
 			b.err = err
 		} else {
-			b.before = before[i]
+			b.before, before = before[:len(b.deliveries)], before[len(b.deliveries):]
 		}
 		close(b.done)
 	}

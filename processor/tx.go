@@ -22,9 +22,12 @@ type TxFunc func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue
 // What it returns decides: nil commits. An error rolls everything back and sends the message again later, or after
 // MaxAttempts failures to the dead letters; Retry, Snooze, Discard and DeadLetter say otherwise. An error of tx may be
 // returned as it is or wrapped. When the function ignores an error of tx and returns nil, the rest of its writes commit.
-func Tx(f TxFunc) Handler { return txHandler{f} }
+func Tx(f TxFunc) Handler { return txHandler{f: f} }
 
-type txHandler struct{ f TxFunc }
+type txHandler struct {
+	one
+	f TxFunc
+}
 
 func (h txHandler) check() error {
 	if h.f == nil {
@@ -33,16 +36,16 @@ func (h txHandler) check() error {
 	return nil
 }
 
-// prefetch leaves it to the receiver: transactions are short.
-func (h txHandler) prefetch() int { return 0 }
+func (h txHandler) tune(*Config) {}
 
-func (h txHandler) run(p *Processor, d *delivery) Outcome {
+func (h txHandler) run(p *Processor, ds []*delivery) {
+	d := ds[0]
 	v := p.settle(d, func(ctx context.Context, tx backend.Tx) error {
-		err := p.call(ctx, d, func(ctx context.Context) error { return h.f(ctx, tx.Spanner(), d.message) })
+		err := p.call(ctx, ds, func(ctx context.Context) error { return h.f(ctx, tx.Spanner(), d.message) })
 		if err != nil {
 			return err
 		}
 		return d.attempt.forget(ctx, tx)
 	})
-	return p.handled(d, v)
+	d.outcome = p.handled(d, v.Result, v.Err)
 }

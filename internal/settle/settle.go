@@ -161,44 +161,15 @@ func (t try) aborts() int {
 	return max(0, t.runs-1)
 }
 
-// once runs the transaction as Google's client does: again after an abort, and after some lost answers to Commit.
 func (x *Tx) once(ctx context.Context) try {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	var t try
-	var timer *time.Timer
-	t.err = x.Queue.RunTx(ctx, backend.TxOptions{Tag: x.Tag}, func(ctx context.Context, tx backend.Tx) error {
-		if timer != nil {
-			timer.Stop() // the commit of the run before was answered
-		}
-		t.sentBefore = t.sentBefore || t.sent
-		t.runs++
-		t.bodyErr, t.missed, t.sent = nil, false, false
-		if t.runs > x.MaxRuns {
-			return errTooManyAborts
-		}
+	t.err = runTx(ctx, x.Queue, x.Tag, x.CommitTimeout, &t, x.MaxRuns, func(ctx context.Context, tx backend.Tx) error {
 		if err := tx.Ack(ctx, x.Delivery); err != nil {
 			t.missed = errors.Is(err, backend.ErrNotHeld)
 			return err
 		}
-		if err := x.Body(ctx, tx); err != nil {
-			if abortedByServer(tx.Spanner()) {
-				return abortedError(err)
-			}
-			if context.Cause(ctx) == errCommitTimeout {
-				t.sent = true // the run before was not answered in time, and this one began as the timer went off
-				return err
-			}
-			t.bodyErr = err
-			return errBody
-		}
-		t.sent = true
-		timer = time.AfterFunc(x.CommitTimeout, func() { cancel(errCommitTimeout) })
-		return nil
+		return bodyError(x.Body(ctx, tx))
 	})
-	if timer != nil {
-		timer.Stop()
-	}
 	return t
 }
 

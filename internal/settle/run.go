@@ -1,0 +1,63 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spanqueue/spanqueue/internal/backend"
+)
+
+// ofBody marks an error as the body's, which comes after the acknowledgement.
+type ofBody struct{ err error }
+
+func (b ofBody) Error() string { return b.err.Error() }
+
+func bodyError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return ofBody{err}
+}
+
+// runTx runs one transaction as Google's client does: again after an abort, and after some lost answers to Commit. It notes
+// in t what the runs did. f acknowledges and then calls the body, whose error it marks.
+func runTx(ctx context.Context, q backend.Queue, tag string, commitTimeout time.Duration, t *try, maxRuns int,
+	f func(context.Context, backend.Tx) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var timer *time.Timer
+	defer func() {
+		if timer != nil {
+			timer.Stop()
+		}
+	}()
+	return q.RunTx(ctx, backend.TxOptions{Tag: tag}, func(ctx context.Context, tx backend.Tx) error {
+		if timer != nil {
+			timer.Stop() // the commit of the run before was answered
+		}
+		t.sentBefore = t.sentBefore || t.sent
+		t.runs++
+		t.bodyErr, t.missed, t.sent = nil, false, false
+		if t.runs > maxRuns {
+			return errTooManyAborts
+		}
+		err := f(ctx, tx)
+		var body ofBody
+		switch {
+		case err == nil:
+			t.sent = true
+			timer = time.AfterFunc(commitTimeout, func() { cancel(errCommitTimeout) })
+			return nil
+		case !errors.As(err, &body):
+			return err
+		case abortedByServer(tx.Spanner()):
+			return abortedError(body.err)
+		case context.Cause(ctx) == errCommitTimeout:
+			t.sent = true // the run before was not answered in time, and this one began as the timer went off
+			return body.err
+		}
+		t.bodyErr = body.err
+		return errBody
+	})
+}
