@@ -4,9 +4,10 @@
 // # What the memory queue is for
 //
 // It serves the loops: receivers, processors, and handlers that touch no transaction. It keeps leases, rotates their
-// tokens, delivers again when a lease ends, guards acknowledgements, and runs transactions that are serializable and roll
-// back. There is no Spanner transaction in memory, so a handler that writes to the database is tested against the emulator
-// (package emulatortest), and what needs a transaction or a mutation of Google's client fails here with ErrNoSpanner.
+// tokens, delivers again when a lease ends, guards acknowledgements, counts attempts, keeps what was given up (Dead), and
+// runs transactions that are serializable and roll back. There is no Spanner transaction in memory, so a handler that
+// writes to the database is tested against the emulator (package emulatortest), and what needs a transaction or a mutation
+// of Google's client fails here with ErrNoSpanner.
 //
 // It waits on time only, never on the outside: under testing/synctest an hour passes in microseconds.
 //

@@ -35,6 +35,8 @@ type Memory struct {
 	rows    map[string]*row // by key
 	tokens  map[string]*row // every token that was given; nil once the message was acknowledged, absent once it is dead
 	tokenNo int64
+	records map[string]record // what is known of earlier deliveries, by key
+	dead    []Dead
 	changed chan struct{} // closed and replaced whenever a message may have become available
 	faults  map[Op]func(n int) Fault
 	calls   map[Op]int
@@ -67,6 +69,7 @@ func New(definition schema.Queue, o Options) *Memory {
 		offset:      o.Offset,
 		rows:        make(map[string]*row),
 		tokens:      make(map[string]*row),
+		records:     make(map[string]record),
 		changed:     make(chan struct{}),
 		faults:      make(map[Op]func(int) Fault),
 		calls:       make(map[Op]int),

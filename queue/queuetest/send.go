@@ -18,8 +18,11 @@ func (m *Memory) Check(out backend.Outgoing) (backend.Outgoing, error) {
 	if err := m.payload.Check(out.Payload); err != nil {
 		return out, err
 	}
-	if y := out.DeliverTime.UTC().Year(); !out.DeliverTime.IsZero() && (y < 1 || y > 9999) {
-		return out, fmt.Errorf("DeliverTime is %v, it must be in the years 1 to 9999", out.DeliverTime)
+	if err := backend.CheckDeliverTime(out.DeliverTime); err != nil {
+		return out, err
+	}
+	if out.Priority != 0 {
+		return out, fmt.Errorf("the Priority is %d, a queue without priorities takes only 0", out.Priority)
 	}
 	out.Key = key
 	return out, nil

@@ -39,6 +39,7 @@ func TestSend(t *testing.T) {
 		out(5, "\xff"),
 		{Key: spanner.Key{"c"}},
 		{Key: spanner.Key{"c", nil}},
+		{Key: spanner.Key{"c", 5}, Priority: 1},
 		{Key: spanner.Key{"c", 5}, DeliverTime: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
 	} {
 		require.ErrorIs(t, q.Send(t.Context(), []queue.Outgoing{refused}), queue.ErrInvalid, "%v", refused)

@@ -34,6 +34,13 @@ type tx struct {
 	giveWay  *giveWay            // it is to be run again
 	acked    map[string]struct{} // by key
 	sends    []backend.Outgoing
+	writes   []write
+}
+
+// write is something else that is done at the commit, under a lock of its own.
+type write struct {
+	lock string
+	do   func(*Memory) // with the memory's mutex held
 }
 
 var lastAge atomic.Int64
@@ -205,6 +212,15 @@ func (t *tx) Send(_ context.Context, out backend.Outgoing) error {
 	return nil
 }
 
+// atCommit adds a write to the commit.
+func (t *tx) atCommit(lock string, do func(*Memory)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.over {
+		t.writes = append(t.writes, write{lock, do})
+	}
+}
+
 // commit makes what was written visible, all or nothing.
 func (t *tx) commit(ctx context.Context) error {
 	if t.poisoned {
@@ -212,6 +228,11 @@ func (t *tx) commit(ctx context.Context) error {
 	}
 	for _, out := range t.sends {
 		if err := t.memory.locks.lock(ctx, t, rowcodec.ID(out.Key)); err != nil {
+			return err
+		}
+	}
+	for _, w := range t.writes {
+		if err := t.memory.locks.lock(ctx, t, w.lock); err != nil {
 			return err
 		}
 	}
@@ -232,6 +253,9 @@ func (t *tx) commit(ctx context.Context) error {
 	}
 	for _, out := range t.sends {
 		m.insertLocked(out)
+	}
+	for _, w := range t.writes {
+		w.do(m)
 	}
 	m.counts.Commits++
 	m.wakeLocked()
