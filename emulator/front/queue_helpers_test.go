@@ -73,8 +73,12 @@ func receiveTasks(t testing.TB, c *spanner.Client, sql string) *receiving {
 			if err := row.ToStructLenient(&m); err != nil {
 				return err
 			}
-			r.tasks <- m
-			return nil
+			select {
+			case r.tasks <- m:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		})
 	}()
 	t.Cleanup(func() {

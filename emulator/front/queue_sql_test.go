@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"cloud.google.com/go/spanner"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 
@@ -171,4 +172,25 @@ func TestF33ReceiveStatements(t *testing.T) {
 		it.Stop()
 		apply(t, c, spanner.Ack("Tasks", spanner.Key{1}))
 	}
+}
+
+// A database of the PostgreSQL dialect has no queues, and works.
+func TestQueuePostgreSQLDialect(t *testing.T) {
+	t.Parallel()
+	other := emulatortest.Database(t)
+	admin := databaseAdmin(t, other)
+	instance := strings.TrimSuffix(other.Name, "/databases/test")
+	op, err := admin.CreateDatabase(t.Context(), &databasepb.CreateDatabaseRequest{
+		Parent: instance, CreateStatement: `CREATE DATABASE "postgres"`, DatabaseDialect: databasepb.DatabaseDialect_POSTGRESQL,
+	})
+	require.NoError(t, err)
+	_, err = op.Wait(t.Context())
+	require.NoError(t, err)
+	name := instance + "/databases/postgres"
+	c, err := spanner.NewClientWithConfig(t.Context(), name, spanner.ClientConfig{DisableNativeMetrics: true}, other.ClientOptions()...)
+	require.NoError(t, err)
+	defer c.Close()
+	require.Equal(t, []int64{1}, values[int64](t, c, "SELECT 1"))
+	_, err = c.Apply(t.Context(), []*spanner.Mutation{spanner.Send("tasks", spanner.Key{1}, "x")})
+	require.Equal(t, codes.NotFound, spanner.ErrCode(err), "%v", err)
 }

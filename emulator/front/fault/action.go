@@ -117,7 +117,7 @@ func (h *Handle) apply(ctx context.Context, n int, c Call, x Exchange) error {
 	}
 	switch a.kind {
 	case after:
-		return reply(func() error { return status.Error(a.code, a.text) })
+		return reply(a.err)
 	case delayReply:
 		return reply(func() error { return sleep(ctx, a.d) })
 	case holdReply:
@@ -143,7 +143,7 @@ func (h *Handle) apply(ctx context.Context, n int, c Call, x Exchange) error {
 		return aborted("Transaction was aborted.")
 	case before:
 		x.Rollback(ctx)
-		return status.Error(a.code, a.text)
+		return a.err()
 	case cut:
 		return cutOff(x)
 	case away:
@@ -163,6 +163,14 @@ func (h *Handle) apply(ctx context.Context, n int, c Call, x Exchange) error {
 func cutOff(x Exchange) error {
 	x.Cut()
 	return status.Error(codes.Unavailable, "the connection was cut")
+}
+
+// err is the error of an action that fails.
+func (a Action) err() error {
+	if a.code == codes.Aborted {
+		return aborted(a.text)
+	}
+	return status.Error(a.code, a.text)
 }
 
 // aborted is ABORTED as the service sends it, with the time after which to try again.
