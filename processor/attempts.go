@@ -81,9 +81,6 @@ func (a *attempts) maybeDeliveredBefore(m *queue.Message) bool {
 	return leasedAt.Sub(m.DeliverTime) >= a.length
 }
 
-// exhausted says whether a message of that record has failed too often.
-func (a *attempts) exhausted(r backend.Record) bool { return a.ledger != nil && r.Failures >= a.limit }
-
 // startedTooOften says whether the handler was started so often without an outcome that it must not be started again.
 func (t *attempt) startedTooOften() bool {
 	return t.attempts.ledger != nil && t.before.Starts > t.attempts.limit

@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -25,6 +26,16 @@ func (b Backoff) withDefaults() Backoff {
 	return b
 }
 
+func (b Backoff) validate() error {
+	switch {
+	case b.Min < time.Millisecond:
+		return fmt.Errorf("Backoff.Min is %v, it must be at least 1ms (0 means 1s)", b.Min)
+	case b.Max < b.Min:
+		return fmt.Errorf("Backoff.Max is %v, it must be at least Backoff.Min, %v", b.Max, b.Min)
+	}
+	return nil
+}
+
 // ceiling returns the widest delay after the given number of failures, counted from 1. It doubles instead of shifting,
 // so that no number of failures overflows it.
 func (b Backoff) ceiling(failures int) time.Duration {
@@ -40,5 +51,5 @@ func (b Backoff) ceiling(failures int) time.Duration {
 
 // delay draws the delay after the given number of failures.
 func (b Backoff) delay(failures int) time.Duration {
-	return time.Duration(rand.Int64N(int64(b.ceiling(failures)) + 1))
+	return rand.N(b.ceiling(failures))
 }

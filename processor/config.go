@@ -126,7 +126,6 @@ func (c Config) validate() error {
 		{"CommitTimeout", c.CommitTimeout},
 		{"ResolveTimeout", c.ResolveTimeout},
 		{"DrainTimeout", c.DrainTimeout},
-		{"Backoff.Min", c.Backoff.Min},
 	} {
 		if d.value < time.Millisecond {
 			return fmt.Errorf("%w: %s is %v, it must be at least 1ms (0 means the default)", ErrInvalid, d.field, d.value)
@@ -138,8 +137,8 @@ func (c Config) validate() error {
 	if c.Linger < 0 || c.Linger > maxLinger {
 		return fmt.Errorf("%w: Linger is %v, it must be from 0 to %v", ErrInvalid, c.Linger, maxLinger)
 	}
-	if c.Backoff.Max < c.Backoff.Min {
-		return fmt.Errorf("%w: Backoff.Max is %v, it must be at least Backoff.Min, %v", ErrInvalid, c.Backoff.Max, c.Backoff.Min)
+	if err := c.Backoff.validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if c.MaxRuns < 1 {
 		return fmt.Errorf("%w: MaxRuns is %d, it must be at least 1 (0 means %d)", ErrInvalid, c.MaxRuns, defaultMaxRuns)

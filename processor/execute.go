@@ -17,6 +17,7 @@ type delivery struct {
 	held    *lease.Held
 	message *queue.Message
 	attempt *attempt
+	policy  Policy
 	started time.Time
 	outcome Outcome
 }
@@ -27,7 +28,7 @@ func (p *Processor) deliver(held []*lease.Held) {
 	for i, h := range held {
 		p.inFlight.add(h)
 		defer p.inFlight.release(h)
-		ds[i] = &delivery{held: h, message: h.Message(), started: time.Now()}
+		ds[i] = &delivery{held: h, message: h.Message(), policy: p.config.policy(), started: time.Now()}
 	}
 	if ready := p.begin(ds); len(ready) > 0 {
 		p.handler.run(p, ready)
@@ -149,16 +150,20 @@ func (p *Processor) failed(d *delivery, err error) Outcome {
 	case fateSnooze:
 		return p.postpone(d, Snoozed, fate.after, d.attempt.deferred())
 	case fateDeadLetter:
-		if p.attempts.ledger != nil {
-			return p.bury(d, reasonHandler, err)
+		if p.attempts.ledger == nil {
+			break
 		}
+		if errors.Is(err, ErrUndecodable) {
+			return p.bury(d, reasonDecode, err)
+		}
+		return p.bury(d, reasonHandler, err)
 	}
 	next := d.attempt.failed()
-	if p.attempts.exhausted(next) {
+	if p.attempts.ledger != nil && next.Failures >= d.policy.MaxAttempts {
 		return p.bury(d, reasonFailures, err)
 	}
 	if !marked || fate.kind == fateDeadLetter {
-		fate.after = p.config.Backoff.delay(next.Failures)
+		fate.after = d.policy.Backoff.delay(next.Failures)
 	}
 	p.log(d, slog.LevelWarn, "the handler failed; the message is sent again for later", err, slog.Duration("after", fate.after))
 	return p.postpone(d, Retried, fate.after, next)

@@ -15,6 +15,8 @@ const (
 	reasonFailures = "attempts"   // MaxAttempts attempts ended with an error
 	reasonStarts   = "no outcome" // the handler was started too often without coming to an outcome
 	reasonHandler  = "handler"    // the handler said so
+	reasonDecode   = "undecodable"
+	reasonKind     = "unknown kind"
 )
 
 // postpone sends the message again, due after the delay by the database's clock.

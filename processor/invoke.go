@@ -31,7 +31,7 @@ func (e *endedError) Unwrap() []error { return []error{e.cause, e.err} }
 func (p *Processor) call(ctx context.Context, ds []*delivery, f func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	timeout := time.AfterFunc(p.config.HandlerTimeout, func() {
+	timeout := time.AfterFunc(ds[0].policy.HandlerTimeout, func() {
 		for _, d := range ds {
 			d.held.Stop() // a handler that has outrun its time keeps no message
 		}
