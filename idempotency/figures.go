@@ -14,7 +14,7 @@ const meterName = "github.com/spanqueue/spanqueue/idempotency"
 // figures are the instruments of one Store. Labels are the table, the
 // operation's name and an outcome; scope and key never are.
 //
-//	spanqueue.idempotency.calls             calls by operation and outcome
+//	spanqueue.idempotency.calls             calls of Do and Steps, by operation and outcome
 //	spanqueue.idempotency.takeovers         operations taken over from an owner that was gone
 //	spanqueue.idempotency.swept             records deleted after their retention
 //	spanqueue.idempotency.records           records in the table

@@ -84,7 +84,9 @@ func (o Outside[T]) failed(ctx context.Context, run *Run, name string, open bool
 		return err
 	}
 	if !o.AtMostOnce && !open {
-		if err := run.leaveOpen(context.WithoutCancel(ctx), name); err != nil {
+		ctx, cancel := run.outlive(ctx)
+		defer cancel()
+		if err := run.leaveOpen(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -114,8 +116,10 @@ func keep[T any](ctx context.Context, run *Run, name string, v T) (T, error) {
 	if err != nil {
 		return none, err
 	}
+	ctx, cancel := run.outlive(ctx)
+	defer cancel()
 	n := run.next
-	err = run.write(context.WithoutCancel(ctx), func(_ context.Context, _ *spanner.ReadWriteTransaction, r *record) error {
+	err = run.write(ctx, func(_ context.Context, _ *spanner.ReadWriteTransaction, r *record) error {
 		r.steps = r.steps.with(n, entry{Name: name, Kind: outside, Value: text})
 		r.state = inProgress
 		return nil
@@ -124,6 +128,13 @@ func keep[T any](ctx context.Context, run *Run, name string, v T) (T, error) {
 		return none, err
 	}
 	return passed[T](run, run.record().steps[n])
+}
+
+// outlive returns a context for storing what has happened outside. The caller
+// may have gone, but not for longer than the lease is it worth trying: after it
+// another call finds out for itself.
+func (run *Run) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), max(run.store.cfg.Lease, lookTimeout))
 }
 
 // leaveOpen records that the call may have been made.

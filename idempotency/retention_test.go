@@ -148,8 +148,8 @@ func TestSweepWorksInBoundedBatches(t *testing.T) {
 func TestSweepReportsUnfinishedOperations(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, idempotency.Config{})
-	year := 8760 * time.Hour
-	now := time.Now()
+	const year = 8760 * time.Hour
+	now := b.now(t)
 	for _, o := range []struct {
 		key, state string
 		leased     time.Time
@@ -158,15 +158,20 @@ func TestSweepReportsUnfinishedOperations(t *testing.T) {
 	} {
 		b.begun(t, idempotency.Operation{Scope: "s", Name: "n", Key: o.key}, o.state, o.leased)
 	}
-	swept := b.sweep(t)
-	require.Zero(t, swept.Deleted)
-	require.EqualValues(t, 3, b.records(t))
-	require.Len(t, swept.Unfinished, 2)
-	require.Equal(t, "unsure", swept.Unfinished[0].Operation.Key, "the oldest first")
-	require.Equal(t, "uncertain", swept.Unfinished[0].State)
-	require.Equal(t, "dead", swept.Unfinished[1].Operation.Key)
-	require.InDelta(t, year.Hours()+1, swept.InProgress.Hours(), 1)
-	require.InDelta(t, year.Hours()+1, swept.Oldest.Hours(), 1)
+	for _, batch := range []int{0, 1, 2} {
+		reaper, err := b.store.Reaper(idempotency.ReaperConfig{Batch: batch})
+		require.NoError(t, err)
+		swept, err := reaper.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Zero(t, swept.Deleted)
+		require.EqualValues(t, 3, b.records(t))
+		require.Len(t, swept.Unfinished, 2)
+		require.Equal(t, "unsure", swept.Unfinished[0].Operation.Key, "the oldest first")
+		require.Equal(t, "uncertain", swept.Unfinished[0].State)
+		require.Equal(t, "dead", swept.Unfinished[1].Operation.Key)
+		require.InDelta(t, year.Hours()+1, swept.InProgress.Hours(), 0.1)
+		require.InDelta(t, year.Hours()+1, swept.Oldest.Hours(), 0.1)
+	}
 }
 
 func TestReaperRunsUntilItsContextEnds(t *testing.T) {

@@ -164,7 +164,7 @@ func (r *Reaper) unfinished(ctx context.Context, swept *Swept) error {
 	for shard := range int64(schema.OperationShards) {
 		ranges = append(ranges, spanner.Key{shard, spanner.NullTime{}}.AsPrefix())
 	}
-	var keys []spanner.Key
+	var chunk []spanner.Key
 	err := s.client.Single().ReadWithOptions(ctx, s.table, spanner.KeySets(ranges...),
 		[]string{"Scope", "Operation", "OperationKey"},
 		&spanner.ReadOptions{Index: s.index, Priority: sppb.RequestOptions_PRIORITY_LOW}).Do(func(row *spanner.Row) error {
@@ -172,24 +172,21 @@ func (r *Reaper) unfinished(ctx context.Context, swept *Swept) error {
 		if err := row.Columns(&op.Scope, &op.Name, &op.Key); err != nil {
 			return err
 		}
-		keys = append(keys, op.storedKey())
-		return nil
+		if chunk = append(chunk, op.storedKey()); len(chunk) < r.cfg.Batch {
+			return nil
+		}
+		full := chunk
+		chunk = nil
+		return r.look(ctx, full, swept)
 	})
-	if err != nil {
+	if err != nil || len(chunk) == 0 {
 		return err
 	}
-	for chunk := range slices.Chunk(keys, r.cfg.Batch) {
-		if err := r.look(ctx, chunk, swept); err != nil {
-			return err
-		}
-	}
-	slices.SortFunc(swept.Unfinished, func(a, b Unfinished) int {
-		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Operation.Key, b.Operation.Key))
-	})
-	swept.Unfinished = swept.Unfinished[:min(len(swept.Unfinished), maxUnfinished)]
-	return nil
+	return r.look(ctx, chunk, swept)
 }
 
+// look reads records by their keys, and keeps in mind the oldest of those that
+// have not ended and have no owner.
 func (r *Reaper) look(ctx context.Context, keys []spanner.Key, swept *Swept) error {
 	tx := r.store.client.Single()
 	var records []*record
@@ -217,6 +214,10 @@ func (r *Reaper) look(ctx context.Context, keys []spanner.Key, swept *Swept) err
 			Operation: rec.op, State: string(rec.state), Point: rec.steps.point(), Generation: rec.generation, Created: rec.createdAt,
 		})
 	}
+	slices.SortFunc(swept.Unfinished, func(a, b Unfinished) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Operation.Key, b.Operation.Key))
+	})
+	swept.Unfinished = swept.Unfinished[:min(len(swept.Unfinished), maxUnfinished)]
 	return nil
 }
 
