@@ -48,10 +48,17 @@ type QueueTableColumns struct {
 	VisibleAt string
 	// LeaseToken STRING, may be NULL: drawn by whoever claimed the message last.
 	LeaseToken string
-	// Attempts INT64: how often the message was claimed. It is kept when the
-	// message is sent again.
+	// Attempts INT64: claims of the message, but for those that were given back
+	// or ended in a deferral. It is kept when the message is sent again.
 	Attempts string
-	// SentAt TIMESTAMP: the commit that sent the message first.
+	// Errors INT64: those of the Attempts that failed. The others have not (yet)
+	// reported an outcome.
+	Errors string
+	// Deferrals INT64: times the message was postponed without having failed.
+	Deferrals string
+	// FirstAt TIMESTAMP, may be NULL: the commit of the first of the Attempts.
+	FirstAt string
+	// SentAt TIMESTAMP: the commit that sent the message, or sent it again.
 	SentAt string
 	// Priority INT64: 0 goes first.
 	Priority string
@@ -84,6 +91,9 @@ func (t QueueTable) Columns() QueueTableColumns {
 		VisibleAt:  ownName(q, "VisibleAt"),
 		LeaseToken: ownName(q, "LeaseToken"),
 		Attempts:   ownName(q, "Attempts"),
+		Errors:     ownName(q, "Errors"),
+		Deferrals:  ownName(q, "Deferrals"),
+		FirstAt:    ownName(q, "FirstAt"),
 		SentAt:     ownName(q, "SentAt"),
 		Priority:   ownName(q, "Priority"),
 	}

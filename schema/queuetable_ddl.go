@@ -46,6 +46,9 @@ func (t QueueTable) ownColumns() []ownColumn {
 		{Column{Name: names.VisibleAt, Type: Timestamp(), NotNull: true}, nowDefault},
 		{Column{Name: names.LeaseToken, Type: String(leaseTokenLength)}, ""},
 		{Column{Name: names.Attempts, Type: Int64(), NotNull: true}, "0"},
+		{Column{Name: names.Errors, Type: Int64(), NotNull: true}, "0"},
+		{Column{Name: names.Deferrals, Type: Int64(), NotNull: true}, "0"},
+		{Column{Name: names.FirstAt, Type: Timestamp(), AllowCommitTimestamp: true}, ""},
 		{Column{Name: names.SentAt, Type: Timestamp(), NotNull: true, AllowCommitTimestamp: true}, ""},
 		{Column{Name: names.Priority, Type: Int64(), NotNull: true}, priorityDefault(t.Priorities)},
 	}

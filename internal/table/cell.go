@@ -39,6 +39,8 @@ type marks struct {
 type mark struct {
 	low    time.Time // by the database; zero: read from the beginning
 	fullAt time.Time // when to read from the beginning again, by the monotonic clock
+	// A message that becomes visible at held is on its way: until heldUntil reads begin no later than there.
+	held, heldUntil time.Time
 }
 
 func newMarks(shards, priorities int) *marks {
@@ -56,10 +58,13 @@ func (m *marks) from(c cell, now time.Time) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := m.cells[c]
-	if now.Before(k.fullAt) {
-		return k.low
+	switch {
+	case !now.Before(k.fullAt):
+		return time.Time{}
+	case now.Before(k.heldUntil) && k.held.Before(k.low):
+		return k.held
 	}
-	return time.Time{}
+	return k.low
 }
 
 // seen takes in what a read of a cell has found: it began at from, its first message becomes visible at first (zero: it
@@ -81,13 +86,19 @@ func (m *marks) seen(c cell, from, first, past, now time.Time, random float64) {
 	}
 }
 
-// lower makes sure that a message which becomes visible at the given time is not below its cell's mark.
-func (m *marks) lower(c cell, visible time.Time) {
+// expect makes sure that a message which becomes visible at the given time is seen though it may lie below its cell's mark.
+// It is on its way: its transaction has markMargin to commit.
+func (m *marks) expect(c cell, visible, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if k, ok := m.cells[c]; ok && visible.Before(k.low) {
-		k.low = visible
+	k, ok := m.cells[c]
+	if !ok {
+		return
 	}
+	if !now.Before(k.heldUntil) || visible.Before(k.held) {
+		k.held = visible
+	}
+	k.heldUntil = now.Add(markMargin)
 }
 
 // span is a stretch of the index to read: a cell from a time on, up to another, both included.

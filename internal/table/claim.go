@@ -18,17 +18,26 @@ const (
 	claimTimeout = 10 * time.Second
 	// lastLook is how long a claim goes on after its receiver has ended: what has been claimed is then given back.
 	lastLook = time.Second
-	// commitTimeout is how long the commit of a claim is waited for before it counts as lost.
-	commitTimeout = 3 * time.Second
+	// commitTimeout is how long the commit of a claim is waited for before it counts as lost: a quarter of the lease, but no
+	// longer than this, and no shorter than shortestCommit.
+	commitTimeout  = 3 * time.Second
+	shortestCommit = 100 * time.Millisecond
 )
 
-// claim takes the candidates that are still due and returns them under leases of their own, in the given order, and how
-// many others have taken first. past is what they were judged by.
+// claimed is what became of a claim.
+type claimed struct {
+	granted []backend.Delivery
+	lost    int       // how many of the candidates others have taken first
+	asked   time.Time // the leases are not older than this
+}
+
+// claim takes the candidates that are still due and returns them under leases of their own, in the given order. past is
+// what they were judged by.
 //
 // The claim's token is drawn once. Whenever what became of a commit is not known, the same claim is run again: rows that
 // show its token are its own already, and whatever the first commit does later, the second has read the rows under
 // exclusive locks, after it.
-func (q *Queue) claim(ctx context.Context, candidates []candidate, past time.Time) (granted []backend.Delivery, lost int, err error) {
+func (q *Queue) claim(ctx context.Context, candidates []candidate, past time.Time) (claimed, error) {
 	ctx, cancel := lasting(ctx, claimTimeout)
 	defer cancel()
 	c := &claim{queue: q, token: newClaim(), candidates: candidates, past: past}
@@ -36,9 +45,9 @@ func (q *Queue) claim(ctx context.Context, candidates []candidate, past time.Tim
 		err := c.run(ctx)
 		switch {
 		case err == nil:
-			return c.granted, c.lost, nil
+			return c.last, nil
 		case !c.sent || !settle.MayHaveLanded(err) || ctx.Err() != nil:
-			return nil, 0, fmt.Errorf("queue: claim messages of %s: %w", q.table, err)
+			return claimed{}, fmt.Errorf("queue: claim messages of %s: %w", q.table, err)
 		}
 		pause := time.NewTimer(rand.N(resolvePause))
 		select {
@@ -71,10 +80,8 @@ type claim struct {
 	candidates []candidate
 	past       time.Time
 
-	// of the last run
-	granted []backend.Delivery
-	lost    int
-	sent    bool // a commit was sent, by this run or one before it
+	sent bool // a commit was sent
+	last claimed
 }
 
 func (c *claim) run(ctx context.Context) error {
@@ -83,6 +90,8 @@ func (c *claim) run(ctx context.Context) error {
 		return err
 	}
 	asked := time.Now()
+	length := c.queue.options.LeaseLength
+	answerIn := min(commitTimeout, max(length/4, shortestCommit))
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var committing time.Time
@@ -99,12 +108,13 @@ func (c *claim) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		writes, err := c.take(rows, now.Add(time.Since(asked)).Add(c.queue.options.LeaseLength))
+		c.last = claimed{asked: time.Now()}
+		writes, err := c.take(rows, now.Add(c.last.asked.Sub(asked)).Add(length))
 		if err != nil {
 			return err
 		}
 		committing, c.sent = time.Now(), true
-		timer = time.AfterFunc(commitTimeout, func() { cancel(errCommitTimeout) })
+		timer = time.AfterFunc(answerIn, func() { cancel(errCommitTimeout) })
 		return tx.BufferWrite(writes)
 	}, backend.TxOptions{Tag: "claim=" + c.queue.table}.Transaction())
 	if timer != nil {
@@ -118,19 +128,20 @@ func (c *claim) run(ctx context.Context) error {
 
 // take decides about each candidate by its row, and returns the writes.
 func (c *claim) take(rows map[string]row, end time.Time) (writes []*spanner.Mutation, err error) {
-	c.granted, c.lost = nil, 0
 	names := c.queue.columns.names
 	for _, candidate := range c.candidates {
 		r, there := rows[rowcodec.ID(candidate.key)]
 		switch {
 		case there && r.claim == c.token: // a run before this one has landed
+			r.visible = end
+			writes = append(writes, c.queue.update(r.key, []string{names.VisibleAt}, end))
 		case !there || r.visible.After(c.past):
-			c.lost++
+			c.last.lost++
 			continue
 		default:
 			r.claim, r.visible = c.token, end
 			r.attempts++
-			columns, values := []string{names.VisibleAt, names.LeaseToken, names.Attempts}, []any{r.visible, r.claim, r.attempts}
+			columns, values := []string{names.VisibleAt, names.LeaseToken, names.Attempts}, []any{end, r.claim, r.attempts}
 			if !r.first.Valid {
 				columns, values = append(columns, names.FirstAt), append(values, spanner.CommitTimestamp)
 			}
@@ -140,10 +151,10 @@ func (c *claim) take(rows map[string]row, end time.Time) (writes []*spanner.Muta
 		if err != nil {
 			return nil, err
 		}
-		c.granted = append(c.granted, d)
+		c.last.granted = append(c.last.granted, d)
 	}
-	if n := len(c.granted); n > 0 {
-		c.granted[n-1].LastOfBatch = true
+	if n := len(c.last.granted); n > 0 {
+		c.last.granted[n-1].LastOfBatch = true
 	}
 	return writes, nil
 }

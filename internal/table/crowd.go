@@ -9,14 +9,18 @@ type crowd struct {
 	spread int // blocks to read; 0 means 1
 }
 
-// maxSpread bounds how many blocks are read.
-const maxSpread = 16
+const (
+	// maxSpread bounds how many blocks are read, maxWindow how many messages.
+	maxSpread = 64
+	maxWindow = 1000
+)
 
-// blocks returns how many times more candidates to read than are wanted.
-func (c *crowd) blocks() int {
+// window returns how many candidates to read for the number that is wanted: whole blocks.
+func (c *crowd) window(want int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return max(c.spread, 1)
+	blocks := min(max(c.spread, 1), max(maxWindow/want, 1))
+	return blocks * want
 }
 
 // met takes in a claim: how many messages it tried to take, and how many of them others had taken.

@@ -10,7 +10,7 @@ import (
 )
 
 // detectSQL lists the columns of a table: key columns by their place in the key, then the others.
-const detectSQL = `SELECT c.COLUMN_NAME, c.SPANNER_TYPE, c.IS_NULLABLE = 'NO', c.COLUMN_DEFAULT, k.ORDINAL_POSITION, k.COLUMN_ORDERING
+const detectSQL = `SELECT c.TABLE_NAME, c.COLUMN_NAME, c.SPANNER_TYPE, c.IS_NULLABLE = 'NO', c.COLUMN_DEFAULT, k.ORDINAL_POSITION, k.COLUMN_ORDERING
 FROM INFORMATION_SCHEMA.COLUMNS c
 LEFT JOIN INFORMATION_SCHEMA.INDEX_COLUMNS k
   ON k.TABLE_SCHEMA = '' AND k.TABLE_NAME = c.TABLE_NAME AND k.INDEX_TYPE = 'PRIMARY_KEY' AND k.COLUMN_NAME = c.COLUMN_NAME
@@ -25,11 +25,11 @@ func Detect(ctx context.Context, client *spanner.Client, name string) (t schema.
 	looksLikeIt := 0
 	rows := client.Single().Query(ctx, spanner.Statement{SQL: detectSQL, Params: map[string]any{"name": name}})
 	err = rows.Do(func(row *spanner.Row) error {
-		var column, columnType string
+		var column, columnType string // and the table's name, as it is spelled
 		var notNull bool
 		var preset, order spanner.NullString
 		var position spanner.NullInt64
-		if err := row.Columns(&column, &columnType, &notNull, &preset, &position, &order); err != nil {
+		if err := row.Columns(&name, &column, &columnType, &notNull, &preset, &position, &order); err != nil {
 			return err
 		}
 		ddl := quote(column) + " " + typeDDL(columnType)

@@ -45,7 +45,7 @@ func (q *Queue) look(ctx context.Context, want int, quiet bool) (sight, error) {
 	if err != nil {
 		return sight{}, err
 	}
-	limit := want * q.crowd.blocks()
+	limit := q.crowd.window(want)
 	shards := make([]int64, q.schema.ShardCount())
 	for i := range shards {
 		shards[i] = int64(i)

@@ -26,7 +26,7 @@ func (q *Queue) Receive(ctx context.Context, r backend.ReceiveRequest) iter.Seq2
 			queue:   q,
 			batch:   r.MaxBatch,
 			pace:    pace{bound: q.options.PollInterval},
-			sleeper: process.join(q.name, q.marks),
+			sleeper: process.join(q.name),
 		}
 		defer s.sleeper.leave()
 		if s.batch == 0 {
@@ -58,39 +58,46 @@ type stream struct {
 	sleeper *sleeper
 }
 
-// batch is what one claim was granted.
+// batch is what one try has brought.
 type batch struct {
-	granted []backend.Delivery
-	asked   time.Time // before the claim was sent
+	seen  sight
+	tried int // how many candidates were to be claimed
+	claimed
 }
 
 // next waits for a claim that is granted something. It returns an empty batch when ctx has ended.
 func (s *stream) next(ctx context.Context) (batch, error) {
 	for ctx.Err() == nil {
-		seen, err := s.queue.look(ctx, s.batch, s.quiet)
+		b, err := s.try(ctx)
 		if err != nil {
 			return batch{}, err
 		}
-		s.quiet = len(seen.due) == 0
-		if s.quiet {
-			s.sleep(ctx, seen)
-			continue
-		}
-		asked := time.Now()
-		chosen := block(seen.due, s.batch, rand.Float64())
-		granted, lost, err := s.queue.claim(ctx, chosen, seen.past)
-		if err != nil {
-			return batch{}, err
-		}
-		s.queue.crowd.met(len(chosen), lost)
-		if len(granted) > 0 {
+		if len(b.granted) > 0 {
 			s.pace.found()
-			return batch{granted, asked}, nil
+			return b, nil
 		}
-		// Others have taken them all. They may take the next ones too: a short pause, of another length for each.
-		s.sleep(ctx, seen)
+		// Nothing was there, or others have taken it all. They may take the next ones too: pauses are of random length.
+		s.sleep(ctx, b.seen)
 	}
 	return batch{}, nil
+}
+
+// try looks once, and claims what it sees.
+func (s *stream) try(ctx context.Context) (b batch, err error) {
+	if b.seen, err = s.queue.look(ctx, s.batch, s.quiet); err != nil {
+		return b, err
+	}
+	s.quiet = len(b.seen.due) == 0
+	if s.quiet {
+		return b, nil
+	}
+	chosen := block(b.seen.due, s.batch, rand.Float64())
+	b.tried = len(chosen)
+	if b.claimed, err = s.queue.claim(ctx, chosen, b.seen.past); err != nil {
+		return b, err
+	}
+	s.queue.crowd.met(b.tried, b.lost)
+	return b, nil
 }
 
 // sleep waits until it is worth to look again.

@@ -34,7 +34,7 @@ func (q *Queue) insert(m backend.Outgoing, c carried) *spanner.Mutation {
 	}
 	if !m.DeliverTime.IsZero() {
 		columns, values = append(columns, n.DueTime, n.VisibleAt), append(values, m.DeliverTime, m.DeliverTime)
-		process.lower(q.name, place, m.DeliverTime)
+		process.expect(q.name, place, m.DeliverTime)
 	}
 	return spanner.Insert(q.table, columns, values)
 }
@@ -63,7 +63,7 @@ func (q *Queue) SendStatement(m backend.Outgoing) (spanner.Statement, error) {
 	now := "CURRENT_TIMESTAMP()"
 	if !m.DeliverTime.IsZero() {
 		now, params["at"] = "@at", m.DeliverTime
-		process.lower(q.name, place, m.DeliverTime)
+		process.expect(q.name, place, m.DeliverTime)
 	}
 	columns, values = append(columns, n.DueTime, n.VisibleAt), append(values, now, now)
 	process.soon(q.name)

@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"cloud.google.com/go/spanner"
@@ -98,11 +99,14 @@ func New(client *spanner.Client, t schema.QueueTable, o Options) (*Queue, error)
 		key:     key,
 		payload: rowcodec.NewPayload(t.Queue.Payload),
 		dead:    newDeadLetters(t.Queue, key.Columns()),
-		name:    client.DatabaseName() + "/" + t.Queue.Name,
+		name:    client.DatabaseName() + "/" + strings.ToLower(t.Queue.Name),
 		marks:   newMarks(t.ShardCount(), t.PriorityCount()),
 	}
-	q.tokens, err = newTokens(t.Queue, key)
-	return q, err
+	if q.tokens, err = newTokens(t.Queue, key); err != nil {
+		return nil, err
+	}
+	process.know(q.name, q.marks)
+	return q, nil
 }
 
 // Definition implements backend.Queue.
@@ -127,7 +131,7 @@ func (q *Queue) Check(m backend.Outgoing) (backend.Outgoing, error) {
 		return m, err
 	}
 	if n := q.schema.PriorityCount(); m.Priority < 0 || m.Priority >= n {
-		return m, fmt.Errorf("Priority is %d, this queue table has the priorities 0 to %d", m.Priority, n-1)
+		return m, fmt.Errorf("the message has Priority %d, this queue table has the priorities 0 to %d", m.Priority, n-1)
 	}
 	m.Key = key
 	return m, backend.CheckDeliverTime(m.DeliverTime)

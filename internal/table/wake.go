@@ -1,8 +1,11 @@
 package table
 
 import (
+	"runtime"
+	"slices"
 	"sync"
 	"time"
+	"weak"
 )
 
 // wakeups joins the senders and receivers of this process by the table that they work on, however many Queue values stand
@@ -10,25 +13,62 @@ import (
 type wakeups struct {
 	mu       sync.Mutex
 	sleepers map[string]map[*sleeper]struct{}
+	marks    map[string][]weak.Pointer[marks] // of the Queue values that live
 }
 
 // process is the one registry of this process. Nothing but the delay of a pickup depends on it.
-var process = &wakeups{sleepers: make(map[string]map[*sleeper]struct{})}
+var process = newWakeups()
+
+func newWakeups() *wakeups {
+	return &wakeups{
+		sleepers: make(map[string]map[*sleeper]struct{}),
+		marks:    make(map[string][]weak.Pointer[marks]),
+	}
+}
+
+// know has the marks told of what is sent to the table, for as long as they live.
+func (w *wakeups) know(name string, m *marks) {
+	p := weak.Make(m)
+	w.mu.Lock()
+	w.marks[name] = append(w.marks[name], p)
+	w.mu.Unlock()
+	runtime.AddCleanup(m, func(p weak.Pointer[marks]) { w.forget(name, p) }, p)
+}
+
+func (w *wakeups) forget(name string, p weak.Pointer[marks]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	left := slices.DeleteFunc(w.marks[name], func(o weak.Pointer[marks]) bool { return o == p })
+	if w.marks[name] = left; len(left) == 0 {
+		delete(w.marks, name)
+	}
+}
+
+// expect tells them of a message that is on its way, and may lie below one of them.
+func (w *wakeups) expect(name string, c cell, visible time.Time) {
+	now := time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range w.marks[name] {
+		if m := p.Value(); m != nil {
+			m.expect(c, visible, now)
+		}
+	}
+}
 
 // sleeper is one running Receive.
 type sleeper struct {
-	hub   *wakeups
-	name  string
-	marks *marks
-	wake  chan struct{} // one slot: wake-ups merge
+	hub  *wakeups
+	name string
+	wake chan struct{} // one slot: wake-ups merge
 
 	// guarded by the hub's mutex
 	idle  bool
 	pause time.Duration // of the present sleep
 }
 
-func (w *wakeups) join(name string, m *marks) *sleeper {
-	s := &sleeper{hub: w, name: name, marks: m, wake: make(chan struct{}, 1)}
+func (w *wakeups) join(name string) *sleeper {
+	s := &sleeper{hub: w, name: name, wake: make(chan struct{}, 1)}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.sleepers[name] == nil {
@@ -95,15 +135,6 @@ func (w *wakeups) soon(name string) {
 			s.idle = false
 			s.signal()
 		}
-	}
-}
-
-// lower tells the receivers of a message that may lie below their marks.
-func (w *wakeups) lower(name string, c cell, visible time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for s := range w.sleepers[name] {
-		s.marks.lower(c, visible)
 	}
 }
 

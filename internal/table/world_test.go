@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 
+	"github.com/spanqueue/spanqueue/emulator"
 	"github.com/spanqueue/spanqueue/emulator/emulatortest"
 	"github.com/spanqueue/spanqueue/emulator/front/fault"
 	"github.com/spanqueue/spanqueue/internal/backend"
@@ -46,6 +47,12 @@ type world struct {
 func newWorld(t testing.TB, s schema.QueueTable, ddl ...string) *world {
 	t.Helper()
 	return &world{t: t, schema: s, db: emulatortest.Database(t, append(s.Statements(), ddl...)...)}
+}
+
+// newWorldOfItsOwn is newWorld on a fresh emulator: its clock has not drifted.
+func newWorldOfItsOwn(t testing.TB, s schema.QueueTable) *world {
+	t.Helper()
+	return &world{t: t, schema: s, db: emulatortest.New(t, emulator.Options{}).Database(t, s.Statements()...)}
 }
 
 // bare opens the queue on the bare emulator, with a client of its own: each concurrent writer needs one there.
@@ -129,9 +136,9 @@ func (w *world) takeNow(q *Queue) []backend.Delivery {
 		if len(seen.due) == 0 {
 			return ds
 		}
-		granted, _, err := q.claim(w.t.Context(), seen.due, seen.past)
+		got, err := q.claim(w.t.Context(), seen.due, seen.past)
 		require.NoError(w.t, err)
-		ds = append(ds, granted...)
+		ds = append(ds, got.granted...)
 	}
 }
 
