@@ -85,7 +85,7 @@ func (h batchHandler) run(p *Processor, ds []*delivery) {
 		return nil
 	}
 	v := x.Run(p.settling)
-	p.figures.settled(v.Runs, v.Aborts, v.Unknown)
+	p.settled(v.Runs, v.Aborts, v.Unknown)
 
 	var failed []*delivery
 	for i, d := range ds {

@@ -57,7 +57,7 @@ func (c Call[R]) outcome(p *Processor, d *delivery) Outcome {
 		return LeaseLost
 	}
 	d.held.Carry(d.attempt.carry)
-	ctx, cancel := d.held.Context(p.settling)
+	ctx, cancel := d.held.Context(d.ctx)
 	defer cancel()
 	// A run that was given up keeps its result to itself.
 	results := make(chan R, 1)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/spanqueue/spanqueue/lease"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Config changes how a Processor works. The zero value is good.
@@ -56,8 +58,15 @@ type Config struct {
 	// Receiver changes how messages are received and kept. Its HandlerTimeout is set to the one above.
 	Receiver lease.Config
 
-	// Logger gets what an operator should know; nil means slog.Default.
+	// Logger gets what an operator should know; nil means slog.Default. A line may name a message's key and the text of an
+	// error, never a payload. A logger that blocks or panics delays nothing and costs lines.
 	Logger *slog.Logger
+
+	// MeterProvider and TracerProvider get figures and spans by OpenTelemetry's conventions for messaging: a span and a
+	// count a delivery, with its outcome; no key, id or error text among the labels. Nil means OpenTelemetry's global one.
+	// An exporter that blocks or panics delays nothing and costs figures.
+	MeterProvider  metric.MeterProvider
+	TracerProvider trace.TracerProvider
 }
 
 const (

@@ -10,6 +10,7 @@ import (
 	"github.com/spanqueue/spanqueue/internal/settle"
 	"github.com/spanqueue/spanqueue/lease"
 	"github.com/spanqueue/spanqueue/queue"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // delivery is one delivery on its way through the processor.
@@ -20,6 +21,9 @@ type delivery struct {
 	policy  Policy
 	started time.Time
 	outcome Outcome
+
+	ctx  context.Context // settling, with the delivery's span
+	span trace.Span
 }
 
 // deliver takes deliveries to their outcomes and lets go of them.
@@ -29,6 +33,7 @@ func (p *Processor) deliver(held []*lease.Held) {
 		p.inFlight.add(h)
 		defer p.inFlight.release(h)
 		ds[i] = &delivery{held: h, message: h.Message(), policy: p.config.policy(), started: time.Now()}
+		ds[i].ctx, ds[i].span = p.telemetry.begin(p.settling)
 	}
 	if ready := p.begin(ds); len(ready) > 0 {
 		p.handler.run(p, ready)
@@ -36,6 +41,7 @@ func (p *Processor) deliver(held []*lease.Held) {
 	}
 	for _, d := range ds {
 		p.figures.delivered(d.outcome)
+		p.telemetry.end(d)
 	}
 }
 
@@ -85,8 +91,8 @@ func (p *Processor) settle(d *delivery, body func(context.Context, backend.Tx) e
 		CommitTimeout:  p.config.CommitTimeout,
 		ResolveTimeout: p.config.ResolveTimeout,
 	}
-	v := x.Run(p.settling)
-	p.figures.settled(v.Runs, v.Aborts, v.Unknown)
+	v := x.Run(d.ctx)
+	p.settled(v.Runs, v.Aborts, v.Unknown)
 	return v
 }
 
@@ -169,11 +175,17 @@ func (p *Processor) failed(d *delivery, err error) Outcome {
 	return p.postpone(d, Retried, fate.after, next)
 }
 
+// settled counts what a transaction took.
+func (p *Processor) settled(runs, aborts, unknown int) {
+	p.figures.settled(runs, aborts, unknown)
+	p.telemetry.settled(runs, aborts, unknown)
+}
+
 // log writes a line about a delivery. The message's key and due time are in it, its payload is not.
 func (p *Processor) log(d *delivery, level slog.Level, text string, err error, attrs ...slog.Attr) {
 	attrs = append(attrs, slog.String("queue", p.queue.Name()), slog.String("handler", p.config.Name), slog.String("message", d.message.String()))
 	if err != nil {
 		attrs = append(attrs, slog.Any("error", err))
 	}
-	p.config.Logger.LogAttrs(context.Background(), level, "spanqueue: "+text, attrs...)
+	p.telemetry.log(level, text, attrs...)
 }

@@ -52,3 +52,6 @@ func (o Outcome) String() string {
 	}
 	return outcomeNames[o]
 }
+
+// isFailure says whether the handler failed. Everything else is either done or nobody's fault.
+func (o Outcome) isFailure() bool { return o == Retried || o == DeadLettered }

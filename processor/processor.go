@@ -18,10 +18,11 @@ type Processor struct {
 	config   Config
 	tag      string
 
-	figures  counters
-	attempts *attempts
-	running  running
-	inFlight inFlight
+	figures   counters
+	telemetry *telemetry
+	attempts  *attempts
+	running   running
+	inFlight  inFlight
 
 	state atomic.Int32 // one of the states below; it never goes back
 	// settling is the context of acknowledgements, commits and probes: it outlives the stop, and ends when Run gives up
@@ -63,15 +64,20 @@ func New(q *queue.Queue, h Handler, config Config) (*Processor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: Receiver: %w", ErrInvalid, err)
 	}
+	telemetry, err := newTelemetry(config, q.Name())
+	if err != nil {
+		return nil, fmt.Errorf("%w: MeterProvider: %w", ErrInvalid, err)
+	}
 	return &Processor{
-		receiver: receiver,
-		queue:    q,
-		handler:  h,
-		attempts: newAttempts(q.Backend(), config.MaxAttempts, config.CommitTimeout),
-		config:   config,
-		tag:      "queue=" + q.Name() + ",handler=" + config.Name,
-		stopping: make(chan struct{}),
-		hurry:    make(chan struct{}),
-		ended:    make(chan struct{}),
+		telemetry: telemetry,
+		receiver:  receiver,
+		queue:     q,
+		handler:   h,
+		attempts:  newAttempts(q.Backend(), config.MaxAttempts, config.CommitTimeout),
+		config:    config,
+		tag:       "queue=" + q.Name() + ",handler=" + config.Name,
+		stopping:  make(chan struct{}),
+		hurry:     make(chan struct{}),
+		ended:     make(chan struct{}),
 	}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/internal/aside"
 	"github.com/spanqueue/spanqueue/lease"
 	"google.golang.org/grpc/codes"
 )
@@ -45,6 +46,13 @@ func (p *Processor) run(ctx context.Context) error {
 		}
 		// Any other error is a trouble of the database, which does not end Run.
 	}
+	p.telemetry.aside = aside.New(asideDepth)
+	defer p.telemetry.aside.Close(asidePatience)
+	endObserving, err := p.telemetry.observe(p)
+	if err != nil {
+		return fmt.Errorf("processor: register figures: %w", err)
+	}
+	defer endObserving()
 	base := context.WithoutCancel(ctx)
 	settling, endSettling := context.WithCancelCause(base)
 	defer endSettling(errAbandoned)

@@ -19,6 +19,8 @@ import (
 	"github.com/spanqueue/spanqueue/schema"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
 )
 
 // leaseLength is that of the tests' emulators. It is short, so that what is left to its lease comes back soon.
@@ -240,3 +242,6 @@ func (l *logs) String() string {
 	defer l.mu.Unlock()
 	return string(l.text)
 }
+
+// protoText is a request as text, for rules that look into it.
+func protoText(m proto.Message) string { return prototext.Format(m) }
