@@ -48,7 +48,7 @@ func (b *bench) atOnce(t *testing.T, client func() *spanner.Client, do doer) []i
 	return receipts
 }
 
-// F23: copies on several workers at once, one effect, one record, and the
+// Copies on several workers at once, one effect, one record, and the
 // stored result for all.
 func TestCopiesAtOnce(t *testing.T) {
 	t.Parallel()

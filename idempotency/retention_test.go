@@ -38,7 +38,7 @@ func (b *bench) sweep(t *testing.T) idempotency.Swept {
 	return swept
 }
 
-// F29: the answer depends on the retention and the database's clock alone, not
+// The answer depends on the retention and the database's clock alone, not
 // on when a sweep came by.
 func TestRetentionIsJudgedOnReading(t *testing.T) {
 	t.Parallel()
@@ -200,7 +200,8 @@ func TestReaperRunsUntilItsContextEnds(t *testing.T) {
 func TestCoversSaysWhetherARedriveComesInTime(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, idempotency.Config{})
-	now := time.Now()
+	require.Equal(t, 48*time.Hour, b.store.Retention())
+	now := b.now(t)
 	for _, at := range []time.Time{now, now.Add(-47 * time.Hour), now.Add(47 * time.Hour)} {
 		require.NoError(t, b.store.Covers(t.Context(), at))
 	}

@@ -163,10 +163,10 @@ func (run *Run) record() *record {
 // in which a resume gets it.
 func passed[T any](run *Run, e entry) (T, error) {
 	var v T
-	run.next++
 	if err := json.Unmarshal(e.Value, &v); err != nil {
 		return v, fmt.Errorf("idempotency: the recorded result of step %q of %v: %w", e.Name, run.claim.op, err)
 	}
+	run.next++
 	return v, nil
 }
 

@@ -49,7 +49,7 @@ func (s *Store) settle(ctx context.Context, c change) (time.Time, error) {
 		}
 		r, now, err := s.lookAgain(ctx, c.op)
 		if err != nil {
-			return time.Time{}, fmt.Errorf("%w: %v: %w (and the record could not be read: %w)", ErrUnresolved, c.op, end.err, err)
+			return time.Time{}, fmt.Errorf("%w: %v: %w (%w)", ErrUnresolved, c.op, end.err, err)
 		}
 		if landed, err := c.landed(r, now); landed || err != nil {
 			return time.Time{}, err

@@ -71,6 +71,9 @@ func (s *Store) Lookup(ctx context.Context, op Operation) (Receipt, error) {
 	return s.present(ctx, op, receipt)
 }
 
+// Retention is how long a finished operation is remembered.
+func (s *Store) Retention() time.Duration { return s.retention }
+
 // Covers says whether two runs of an operation, one now and one at t, are
 // certain to meet one record: whether t, in the past or to come, is less than
 // the retention away from the database's present time. If not it returns an
@@ -157,7 +160,7 @@ func (s *Store) scan(op Operation, row *spanner.Row, err error) (*record, error)
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("idempotency: read the record of %v: %w", op, err)
+		return nil, fmt.Errorf("%w: %v: %w", errUnread, op, err)
 	}
 	return scanRecord(row)
 }

@@ -26,7 +26,12 @@ var (
 	errCommitTimeout  = errors.New("idempotency: no answer to Commit within Config.CommitTimeout")
 )
 
+// txFunc is a guarded transaction function: it first reads the record, and
+// finds there whether an earlier run has landed.
 type txFunc func(context.Context, *spanner.ReadWriteTransaction) error
+
+// errUnread is in a txFunc's error when it did not come that far.
+var errUnread = errors.New("idempotency: the record could not be read")
 
 // ending is how a transaction ended: committed, or with nothing to write, if
 // err is nil.
@@ -34,8 +39,8 @@ type ending struct {
 	err error
 	// at is the commit timestamp, zero if nothing was written.
 	at time.Time
-	// asked says that f had returned nil, so that err came in place of
-	// Commit's answer and the writes may have landed.
+	// asked says that a Commit was sent, and that no later run of f has seen
+	// what became of it: err came in its place, and the writes may have landed.
 	asked bool
 }
 
@@ -57,6 +62,7 @@ func (s *Store) transact(ctx context.Context, tag string, timeout time.Duration,
 
 	var crashed *crash
 	var own error
+	var asked bool
 	resp, err := s.client.ReadWriteTransactionWithOptions(base, func(base context.Context, tx *spanner.ReadWriteTransaction) error {
 		g.open()
 		if ctx.Err() != nil {
@@ -70,11 +76,13 @@ func (s *Store) transact(ctx context.Context, tag string, timeout time.Duration,
 		own = withCause(base, catch(&crashed, func() error { return f(base, tx) }))
 		switch {
 		case own == nil:
+			asked = true
 			g.close()
 			return nil
 		case spanner.ErrCode(own) == codes.Aborted:
 			return own // the client waits as long as it says, and runs f again
 		default:
+			asked = asked && errors.Is(own, errUnread)
 			return errRolledBack
 		}
 	}, TransactionOptions(spanner.TransactionOptions{TransactionTag: tag}))
@@ -90,7 +98,7 @@ func (s *Store) transact(ctx context.Context, tag string, timeout time.Duration,
 		return ending{}
 	}
 	if err != nil {
-		return ending{err: withCause(base, err), asked: g.isClosed()}
+		return ending{err: withCause(base, err), asked: asked}
 	}
 	return ending{at: resp.CommitTs.UTC()}
 }
@@ -139,12 +147,6 @@ func (g *gate) callerGone(cause error) {
 	if !g.closed {
 		g.cancel(cause)
 	}
-}
-
-func (g *gate) isClosed() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.closed
 }
 
 // crash is a panic of f.

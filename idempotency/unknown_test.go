@@ -203,6 +203,26 @@ func TestLostAnswerOfACommitThatLandsLate(t *testing.T) {
 	require.EqualValues(t, 1, b.records(t))
 }
 
+// The caller goes away between a commit whose answer was lost and the run that
+// the client makes of it: that run learns nothing, and its error is not the
+// commit's.
+func TestLostAnswerAndTheCallerGone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, idempotency.Config{})
+	ctx, hangUp := context.WithCancel(t.Context())
+	b.fault(t, fault.Rule{Method: "Commit", Tag: "spanqueue-do", Nth: 1, Do: fault.After(codes.Internal, "stream terminated by RST_STREAM"),
+		Match: func(fault.Call) bool { hangUp(); return true }})
+	runs := 0
+	receipt, err := b.store.Do(ctx, op, payload("p"), func(ctx context.Context, tx *spanner.ReadWriteTransaction) (idempotency.Result, error) {
+		runs++
+		return idempotency.Result{Code: 1}, addPoint(ctx, tx)
+	})
+	require.NoError(t, err)
+	require.False(t, receipt.Replayed)
+	require.EqualValues(t, 1, receipt.Code)
+	require.Equal(t, 1, runs)
+}
+
 // After an unknown commit, the record that is found may be another request's.
 func TestMismatchAfterAnUnknownCommit(t *testing.T) {
 	t.Parallel()
