@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"fmt"
 
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/internal/backend"
@@ -20,6 +21,9 @@ func (q *Queue) Check(m backend.Outgoing) (backend.Outgoing, error) {
 	}
 	if err := backend.CheckDeliverTime(m.DeliverTime); err != nil {
 		return m, err
+	}
+	if m.Priority != 0 {
+		return m, fmt.Errorf("the Priority is %d, and a Spanner queue has no priorities: queue tables have them (schema.QueueTable)", m.Priority)
 	}
 	m.Key = key
 	return m, nil
