@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -250,3 +251,12 @@ func clientAt(t testing.TB, addr, database string) *spanner.Client {
 	t.Cleanup(c.Close)
 	return c
 }
+
+// garbage sends what no message is.
+type garbage struct{}
+
+func (garbage) Marshal(any) (mem.BufferSlice, error) {
+	return mem.BufferSlice{mem.SliceBuffer("\xff\xff\xff\xff")}, nil
+}
+func (garbage) Unmarshal(mem.BufferSlice, any) error { return nil }
+func (garbage) Name() string                         { return "proto" }
