@@ -1,10 +1,9 @@
 package queues
 
 import (
-	"time"
-
 	"context"
 	"strings"
+	"time"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc/codes"
