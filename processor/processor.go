@@ -73,7 +73,7 @@ func New(q *queue.Queue, h Handler, config Config) (*Processor, error) {
 		receiver:  receiver,
 		queue:     q,
 		handler:   h,
-		attempts:  newAttempts(q.Backend(), config.MaxAttempts, config.CommitTimeout),
+		attempts:  newAttempts(q.Backend(), config.MaxAttempts, max(config.CommitTimeout, q.Backend().LeaseLength())),
 		config:    config,
 		tag:       "queue=" + q.Name() + ",handler=" + config.Name,
 		stopping:  make(chan struct{}),

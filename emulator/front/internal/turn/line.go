@@ -12,11 +12,10 @@ import (
 type Line struct {
 	idleBound time.Duration
 
-	mu           sync.Mutex
-	owner        *Turn       // nil: the database is free
-	waiting      list.List   // of *place, in order of arrival
-	waitingSince time.Time   // when the line last became non-empty
-	timer        *time.Timer // runs lose at the deadline of an idle owner; nil before its first use
+	mu      sync.Mutex
+	owner   *Turn       // nil: the database is free
+	waiting list.List   // of *place, in order of arrival
+	timer   *time.Timer // runs lose at the deadline of an idle owner; nil before its first use
 }
 
 // place is somebody's place in the line.
@@ -25,7 +24,8 @@ type place struct {
 	granted chan struct{} // closed when it is the owner
 }
 
-// NewLine makes a line in which an idle owner loses its turn after idleBound.
+// NewLine makes a line in which an owner that has been idle for idleBound loses its turn as soon as somebody waits: waiters
+// that are less patient than that, one after the other, would otherwise never get it.
 func NewLine(idleBound time.Duration) *Line { return &Line{idleBound: idleBound} }
 
 // ErrGone is what Wait returns when its gone channel was closed.
@@ -46,9 +46,6 @@ func (l *Line) Wait(ctx context.Context, gone <-chan struct{}, lost func()) (*Tu
 		return t, nil
 	}
 	p := &place{turn: t, granted: make(chan struct{})}
-	if l.waiting.Len() == 0 {
-		l.waitingSince = time.Now()
-	}
 	e := l.waiting.PushBack(p)
 	l.watchLocked()
 	l.mu.Unlock()
@@ -107,11 +104,7 @@ func (l *Line) watchLocked() {
 		}
 		return
 	}
-	since := l.waitingSince
-	if o.idleSince.After(since) {
-		since = o.idleSince
-	}
-	left := max(0, l.idleBound-time.Since(since))
+	left := max(0, l.idleBound-time.Since(o.idleSince))
 	if l.timer == nil {
 		l.timer = time.AfterFunc(left, l.take)
 		return
@@ -124,7 +117,7 @@ func (l *Line) take() {
 	l.mu.Lock()
 	o := l.owner
 	if o == nil || o.working > 0 || o.taken || l.waiting.Len() == 0 ||
-		time.Since(o.idleSince) < l.idleBound || time.Since(l.waitingSince) < l.idleBound {
+		time.Since(o.idleSince) < l.idleBound {
 		l.watchLocked()
 		l.mu.Unlock()
 		return

@@ -146,10 +146,10 @@ func TestIdleLosesTurnToWaiter(t *testing.T) {
 		taken := make(chan time.Time, 1)
 		owner, _ := l.Wait(t.Context(), nil, func() { taken <- time.Now() })
 		owner.Leave()
-		time.Sleep(3 * bound) // alone: does not count
-		came := time.Now()
+		idle := time.Now()
+		time.Sleep(bound / 2) // alone, and idle all the same
 		next := queueUp(t.Context(), l, never(t))
-		require.Equal(t, bound, (<-taken).Sub(came))
+		require.Equal(t, bound, (<-taken).Sub(idle))
 		require.False(t, owner.Enter(), "a lost turn cannot be entered")
 		synctest.Wait()
 		require.False(t, has(next), "the next in line must wait for Done")
@@ -179,20 +179,22 @@ func TestWorkPostponesLoss(t *testing.T) {
 	})
 }
 
-func TestWaiterThatLeavesStopsTheClock(t *testing.T) {
+// Waiters of little patience, one after the other, do not leave an idle owner its turn for ever.
+func TestIdleLosesTurnToShortWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLine(bound)
-		owner, _ := l.Wait(t.Context(), nil, never(t))
+		taken := make(chan time.Time, 1)
+		owner, _ := l.Wait(t.Context(), nil, func() { taken <- time.Now() })
 		owner.Leave()
-		for range 5 {
-			ctx, cancel := context.WithTimeout(t.Context(), bound-time.Second)
+		idle := time.Now()
+		for len(taken) == 0 {
+			ctx, cancel := context.WithTimeout(t.Context(), bound/4)
 			_, err := l.Wait(ctx, nil, never(t))
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			cancel()
-			time.Sleep(bound)
+			require.Less(t, time.Since(idle), 2*bound)
 		}
-		require.True(t, owner.Enter())
-		owner.Done()
+		require.Equal(t, bound, (<-taken).Sub(idle))
 		owner.Done()
 		require.True(t, l.Free())
 	})
