@@ -29,6 +29,12 @@
 //
 // The database. Whether a message is due, leased or there at all is never judged by this machine's clock.
 //
+// # Dead letters
+//
+// A processor that gives a message up moves it into the queue's table of dead letters (schema.DeadLetters), with its bytes
+// and the reason. Queue.DeadLetters lists them, shows one, and settles them: Redrive sends the message again under its own
+// key, Discard removes it. A letter is settled once, however many operators are at work, whatever answers are lost.
+//
 // # When a send's outcome is unknown
 //
 // A commit may land and its answer be lost, so a Send that fails with DeadlineExceeded, Canceled, Unavailable, Internal

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/processor"
 	"github.com/spanqueue/spanqueue/queue"
 )
 
@@ -99,4 +101,34 @@ func ExampleQueue_Ack_heldByHand() {
 	// committed
 	// rolled back, not held: true
 	// shipments: 1
+}
+
+// A message that its handler gave up is looked at, and sent again when the cause is mended.
+func ExampleDeadLetters_Redrive() {
+	ctx := context.Background()
+	client, tearDown := setUp(ctx)
+	defer tearDown()
+	q, err := queue.New(client, orders)
+	check(err)
+	check(q.Send(ctx, []queue.Outgoing{{Key: spanner.Key{"order-1"}, Payload: []byte("Elm Street 1")}}))
+	run, stop := context.WithCancel(ctx)
+	p, err := processor.New(q, processor.Tx(func(context.Context, *spanner.ReadWriteTransaction, *queue.Message) error {
+		stop()
+		return errors.New("no such street")
+	}), processor.Config{MaxAttempts: 1, Logger: slog.New(slog.DiscardHandler)})
+	check(err)
+	check(p.Run(run))
+
+	letters, err := q.DeadLetters().List(ctx, queue.DeadLetterFilter{Error: "street"}, nil, 100)
+	check(err)
+	for _, l := range letters {
+		fmt.Printf("%v %s: %s\n", l.Key, l.Reason, l.Error)
+		check(q.DeadLetters().Redrive(ctx, l.Key, l.DeadAt))
+	}
+	stats, err := q.Stats(ctx)
+	check(err)
+	fmt.Println("messages:", stats.Ready)
+	// Output:
+	// ("order-1") attempts: no such street
+	// messages: 1
 }

@@ -60,6 +60,7 @@ func newWorldWith(t testing.TB, definition schema.Queue, o front.Options) *world
 func worldOn(t testing.TB, e *emulatortest.Emulator, definition schema.Queue, opts ...queue.Option) *world {
 	t.Helper()
 	ddl := append([]string{definition.DDL(), effectsTable}, schema.DeadLetters{Queue: definition}.Statements()...)
+	ddl = append(ddl, schema.Attempts{Queue: definition}.Statements()...)
 	w := &world{t: t, db: e.Database(t, ddl...)}
 	w.client = w.db.Client(t)
 	var err error
