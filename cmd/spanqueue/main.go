@@ -1,7 +1,11 @@
 // Command spanqueue is the operator's tool for queues on Cloud Spanner.
 //
 //	spanqueue emulator --addr localhost:9010    a Spanner with queues on this machine, for programs in any language
+//	spanqueue stats|peek|purge                  a queue's messages
+//	spanqueue deadletters list|show|redrive|discard
 //	spanqueue version
+//
+// The commands about a queue take --database projects/P/instances/I/databases/D and --queue NAME.
 //
 // What a program may read goes to standard output, everything else to standard error. The exit code is 0 after success
 // and after a wanted stop by SIGINT or SIGTERM, 1 otherwise. A second signal ends it at once.

@@ -3,7 +3,10 @@ package main
 import "github.com/spf13/cobra"
 
 // newRoot makes the command line. Each command is a file of its own and is named here.
-func newRoot() *cobra.Command {
+func newRoot() *cobra.Command { return newRootWith(openQueue) }
+
+// newRootWith makes the command line with another way to open queues.
+func newRootWith(open opener) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "spanqueue",
 		Short:         "Exactly-once work on Cloud Spanner queues",
@@ -12,6 +15,10 @@ func newRoot() *cobra.Command {
 	}
 	root.AddCommand(
 		newEmulatorCommand(),
+		newStatsCommand(open),
+		newPeekCommand(open),
+		newPurgeCommand(open),
+		newDeadLettersCommand(open),
 		newVersionCommand(),
 	)
 	return root
