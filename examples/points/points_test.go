@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -89,6 +90,23 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		require.Contains(t, errOut.String(), want)
 		require.Empty(t, out.String())
 	}
+}
+
+// broken is a worker that cannot work.
+type broken struct{}
+
+func (broken) Run(context.Context) error { return errors.New("no hands") }
+
+func (broken) figures() figures { return figures{} }
+
+func TestAWorkerThatEndsByItselfEndsTheRun(t *testing.T) {
+	t.Parallel()
+	o, err := parseOptions(nil, io.Discard)
+	require.NoError(t, err)
+	hire := func(*database, *slog.Logger) (worker, error) { return broken{}, nil }
+	_, err = play(t.Context(), o, hire, io.Discard, slog.New(slog.DiscardHandler))
+	require.ErrorContains(t, err, "a worker has ended by itself")
+	require.ErrorContains(t, err, "no hands")
 }
 
 func TestUnprotectedWorkersGrantTwice(t *testing.T) {
