@@ -62,8 +62,14 @@
 //
 // Every answer has the header VersionHeader. Pre-commit tokens are made by the front, rising, for read-write
 // transactions on multiplexed sessions; any token is accepted at Commit. BatchWrite, which the emulator lacks, commits
-// group after group. ListSessions shows what this front has made. CREATE ROLE and roles in sessions are accepted
-// nowhere else than in the session's name.
+// group after group. ListSessions shows what this front has made. A session keeps the role it was created with.
+//
+// # What ends what
+//
+// An RPC that panics answers INTERNAL and is logged; it costs nobody else anything. An emulator that does not answer
+// holds up its callers as long as they wait, a rollback is tried again until it succeeds, and Close hangs up on it
+// after a few seconds. A session of the emulator with an open transaction is never deleted: the emulator would keep
+// the locks and may crash.
 //
 // # Differences from the bare emulator
 //

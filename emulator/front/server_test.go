@@ -2,6 +2,7 @@ package front_test
 
 import (
 	"context"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -218,4 +220,62 @@ func TestLargeMessages(t *testing.T) {
 		}
 	}
 	require.Equal(t, 3*len(value.GetStringValue()), got.Len())
+
+	whole, err := r.Read(r.ctx(), &spannerpb.ReadRequest{Session: r.session, Table: "Blob", Columns: []string{"B"}, KeySet: &spannerpb.KeySet{All: true}, Limit: 1})
+	require.NoError(t, err)
+	require.Len(t, whole.GetRows(), 1)
+}
+
+// An emulator that hangs does not hold up Close.
+func TestCloseBeforeAnEmulatorThatHangs(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	s, err := front.New(t.Context(), silent.Addr().String(), front.Options{})
+	require.NoError(t, err)
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(lis) }()
+	conn, err := grpc.NewClient("passthrough:///"+lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	answered := make(chan error, 2)
+	go func() {
+		_, err := spannerpb.NewSpannerClient(conn).CreateSession(context.Background(), &spannerpb.CreateSessionRequest{Database: "projects/p/instances/i/databases/d"})
+		answered <- err
+	}()
+	go func() {
+		_, err := databasepb.NewDatabaseAdminClient(conn).ListDatabases(context.Background(), &databasepb.ListDatabasesRequest{Parent: "projects/p/instances/i"})
+		answered <- err
+	}()
+	eventually(t, "the calls do not arrive", func() bool { return s.RPCs()["CreateSession"] == 1 && s.RPCs()["ListDatabases"] == 1 })
+	begin := time.Now()
+	require.NoError(t, s.Close())
+	require.Less(t, time.Since(begin), 10*time.Second)
+	require.NoError(t, <-served)
+	require.Error(t, <-answered)
+	require.Error(t, <-answered)
+}
+
+// A commit that was sent is waited for, but not for ever.
+func TestCloseDuringACommitThatHangs(t *testing.T) {
+	t.Parallel()
+	db := emulatortest.Database(t, table)
+	inner, innerAddr := newFront(t, db.Emulator().BackendAddr(), front.Options{})
+	outer, outerAddr := newFront(t, innerAddr, front.Options{})
+	r := newRaw(t, outerAddr, db.Name)
+	tx := r.hold("a")
+	h := inner.Faults().Add(fault.Rule{Method: "Commit", Do: fault.Hold()})
+	committed := make(chan error, 1)
+	go func() {
+		_, err := r.commit(r.ctx(), tx)
+		committed <- err
+	}()
+	require.NoError(t, h.Wait(r.ctx()))
+	begin := time.Now()
+	require.NoError(t, outer.Close())
+	require.Less(t, time.Since(begin), 10*time.Second)
+	require.Error(t, <-committed)
 }
