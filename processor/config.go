@@ -12,7 +12,8 @@ import (
 
 // Config changes how a Processor works. The zero value is good.
 type Config struct {
-	// Name names the handler in transaction tags, figures and logs; empty means the queue's name.
+	// Name names the handler in figures, logs and transaction tags, which are "queue=<queue>,handler=<name>" cut to 50
+	// characters; empty means the queue's name.
 	Name string
 
 	// Concurrency is how many messages are handled at the same time, 1 to 10,000; 0 means 10.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -42,7 +43,10 @@ func (p *Processor) run(ctx context.Context) error {
 	if p.attempts.ledger != nil {
 		err := p.attempts.ledger.CheckLedger(ctx)
 		if spanner.ErrCode(err) == codes.NotFound {
-			return fmt.Errorf("processor: %w; or set Config.MaxAttempts below zero", err)
+			// Logged besides, since a Run in a goroutine of its own may not be looked at before the program ends.
+			err = fmt.Errorf("processor: %w; or set Config.MaxAttempts below zero", err)
+			p.config.Logger.Error("spanqueue: nothing is handled", slog.Any("error", err))
+			return err
 		}
 		// Any other error is a trouble of the database, which does not end Run.
 	}
