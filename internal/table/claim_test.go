@@ -253,6 +253,51 @@ func TestAttemptsAreTakenBackOnce(t *testing.T) {
 	require.True(t, r.first.Valid, "there was a first attempt")
 }
 
+// What the processor writes down of a message that failed or was put off is what its next delivery shows.
+func TestRecordsAreKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, plain())
+	q := w.bare(Options{LeaseLength: long})
+	w.send(q, "m1")
+	due := time.Time{}
+	resend := func(r backend.Record) (first spanner.NullTime, next backend.Record) {
+		d := w.take(q, 1)[0]
+		known, err := q.Begin(t.Context(), []backend.Delivery{d})
+		require.NoError(t, err)
+		require.Equal(t, []backend.Record{*d.Record}, known)
+		before, _ := w.find(q, "m1")
+		due = d.DeliverTime.Add(time.Microsecond)
+		require.NoError(t, q.RunTx(t.Context(), backend.TxOptions{}, func(ctx context.Context, tx backend.Tx) error {
+			if err := tx.Ack(ctx, d); err != nil {
+				return err
+			}
+			out := backend.Outgoing{Key: d.Key, Payload: d.Payload, DeliverTime: due}
+			if err := tx.Send(ctx, out); err != nil {
+				return err
+			}
+			return tx.(backend.LedgerTx).Keep(ctx, out, r)
+		}))
+		return before.first, *w.peekRecord(q, "m1")
+	}
+	_, next := resend(backend.Record{Deferrals: 1})
+	require.Equal(t, backend.Record{Deferrals: 1}, next, "a deferral is no attempt")
+	first, next := resend(backend.Record{Deferrals: 1, Failures: 1})
+	require.Equal(t, backend.Record{Deferrals: 1, Failures: 1, First: first.Time}, next)
+	_, next = resend(backend.Record{Deferrals: 1, Failures: 2, First: first.Time})
+	require.Equal(t, backend.Record{Deferrals: 1, Failures: 2, First: first.Time}, next)
+	_, next = resend(backend.Record{Deferrals: 2, Failures: 2, Starts: 1, First: first.Time})
+	require.Equal(t, backend.Record{Deferrals: 2, Failures: 2, Starts: 1, First: first.Time}, next)
+}
+
+// peekRecord claims the message, returns what is known of its earlier deliveries, and gives it back.
+func (w *world) peekRecord(q *Queue, id string) *backend.Record {
+	w.t.Helper()
+	d := w.take(q, 1)[0]
+	require.Equal(w.t, id, d.Key[0])
+	require.NoError(w.t, q.Release(w.t.Context(), []backend.Delivery{d}))
+	return d.Record
+}
+
 func TestRenewKeepsTheToken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, plain())

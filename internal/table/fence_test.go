@@ -208,8 +208,21 @@ func TestGuardKnowsTheDelivery(t *testing.T) {
 	wrong.Token = first.Token
 	require.Equal(t, backend.Moved, presence(wrong))
 	require.ErrorIs(t, ack(t.Context(), q, wrong), backend.ErrNotHeld)
-	require.NoError(t, ack(t.Context(), q, deferred))
-	require.Equal(t, backend.Gone, presence(deferred))
+
+	// Deferred once more, it has no token before or after: only the due time tells the two apart.
+	next := deferred
+	next.DeliverTime = later.Add(time.Hour)
+	again := func(ctx context.Context, tx backend.Tx) error {
+		if err := tx.Ack(ctx, deferred); err != nil {
+			return err
+		}
+		return tx.Send(ctx, backend.Outgoing{Key: first.Key, Payload: first.Payload, DeliverTime: next.DeliverTime})
+	}
+	require.NoError(t, q.RunTx(t.Context(), backend.TxOptions{}, again))
+	require.ErrorIs(t, q.RunTx(t.Context(), backend.TxOptions{}, again), backend.ErrNotHeld)
+	require.Equal(t, backend.Moved, presence(deferred))
+	require.NoError(t, ack(t.Context(), q, next))
+	require.Equal(t, backend.Gone, presence(next))
 }
 
 func TestAckAllNamesTheMissing(t *testing.T) {

@@ -11,10 +11,12 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
 
 	"github.com/spanqueue/spanqueue/emulator"
 	"github.com/spanqueue/spanqueue/emulator/emulatortest"
 	"github.com/spanqueue/spanqueue/emulator/front"
+	"github.com/spanqueue/spanqueue/emulator/front/fault"
 	"github.com/spanqueue/spanqueue/lease"
 	"github.com/spanqueue/spanqueue/processor"
 	"github.com/spanqueue/spanqueue/queue"
@@ -340,4 +342,43 @@ func TestOpen(t *testing.T) {
 	require.ErrorContains(t, err, "not a queue")
 	_, err = queue.Open(t.Context(), client, "Nowhere")
 	require.Error(t, err)
+}
+
+// Whatever happens to commits, each message takes effect once: two processors, and a commit in five that is aborted, is
+// answered with an error although it landed, or is not answered at all.
+func TestEachMessageTakesEffectOnceUnderFaults(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, schema.QueueTable{Queue: definition().Queue, Shards: 2}, queue.LeaseLength(time.Second))
+	var ids []string
+	for i := range 150 {
+		ids = append(ids, fmt.Sprintf("m%03d", i))
+	}
+	s.send(ids...)
+	var handles []*fault.Handle
+	for _, r := range []fault.Rule{
+		{Name: "abort", Probability: 0.08, Do: fault.Abort()},
+		{Name: "landed, unknown", Probability: 0.04, Do: fault.After(codes.Unknown, "who knows")},
+		{Name: "landed, reset", Probability: 0.04, Do: fault.After(codes.Internal, "stream terminated by RST_STREAM with error code: INTERNAL_ERROR")},
+		{Name: "landed, unavailable", Probability: 0.04, Do: fault.After(codes.Unavailable, "try again")},
+		{Name: "did not land", Probability: 0.04, Do: fault.Before(codes.Internal, "something broke")},
+		{Name: "no answer", Probability: 0.01, Do: fault.Drop()},
+		{Name: "late", Probability: 0.01, Do: fault.DelayReply(700 * time.Millisecond)},
+	} {
+		r.Method, r.Database, r.Seed = "Commit", s.db.Name, 7
+		handles = append(handles, s.db.Front().Faults().Add(r))
+	}
+	handler := processor.Tx(addOne)
+	one, stopOne := s.work(handler, processor.Config{Concurrency: 4})
+	other, stopOther := s.work(handler, processor.Config{Concurrency: 4})
+	eventually(t, "the queue to be empty", func() bool {
+		stats, err := s.queue.Stats(t.Context())
+		return err == nil && stats == queue.Stats{}
+	})
+	stopOne()
+	stopOther()
+	s.once(ids...)
+	for _, h := range handles[:5] {
+		require.NotZero(t, h.Applied(), "a fault was not applied: %v", h.Records())
+	}
+	t.Logf("deliveries: %v and %v", one.Figures().Deliveries, other.Figures().Deliveries)
 }
