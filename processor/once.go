@@ -1,0 +1,123 @@
+package processor
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/idempotency"
+	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/internal/settle"
+	"github.com/spanqueue/spanqueue/queue"
+)
+
+// OperationFunc says which operation a message asks for. The scope is for the consumer's code to set: a payload that names
+// its own scope could use up another's keys. An error dead-letters the message at once.
+type OperationFunc func(m *queue.Message) (idempotency.Operation, idempotency.Fingerprint, error)
+
+// OnceFunc does the work of an operation inside the transaction that acknowledges its message, and returns the result to
+// keep. idempotency.Refuse ends the operation with a refusal that is kept.
+type OnceFunc func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) (idempotency.Result, error)
+
+// Once makes a handler as Tx does, of a function whose effect takes place once for an operation, also when several messages
+// ask for it: a producer that got no answer has sent again, under another key, or under the same one after the first
+// message was acknowledged. Record, effect and acknowledgement are one commit.
+//
+// A message whose operation has ended is acknowledged without running the function; its outcome is Duplicate, and the
+// receipt stays as it was. While the operation is in progress elsewhere (it was begun in steps) or uncertain, the message
+// is sent again for later and no attempt is used. A message that asks for something else under a used key
+// (idempotency.ErrMismatch) is dead-lettered at once.
+func Once(store *idempotency.Store, operation OperationFunc, f OnceFunc) Handler {
+	return onceHandler{store: store, operation: operation, f: f}
+}
+
+type onceHandler struct {
+	one
+	store     *idempotency.Store
+	operation OperationFunc
+	f         OnceFunc
+}
+
+func (h onceHandler) check() error {
+	if h.store == nil || h.operation == nil || h.f == nil {
+		return errors.New("the store, the operation and the function must all be set")
+	}
+	return nil
+}
+
+func (h onceHandler) tune(*Config) {}
+
+// uncertainPause is how long a message waits whose operation waits for a reconciliation.
+const uncertainPause = time.Minute
+
+func (h onceHandler) run(p *Processor, ds []*delivery) {
+	ds[0].outcome = h.outcome(p, ds[0])
+}
+
+func (h onceHandler) outcome(p *Processor, d *delivery) Outcome {
+	// One claim a delivery: by it a later run knows what an earlier one has left.
+	claim, err := h.claim(d.message)
+	if err != nil {
+		return p.failed(d, DeadLetter(err))
+	}
+	var receipt idempotency.Receipt // of the last run
+	v := h.settle(p, d, func(ctx context.Context, tx backend.Tx) (err error) {
+		receipt, err = claim.Do(ctx, tx.Spanner(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) (idempotency.Result, error) {
+			return h.f(ctx, tx, d.message)
+		})
+		return err
+	})
+	var refusal *idempotency.Refusal
+	if v.Result == settle.BodyFailed && errors.As(v.Err, &refusal) {
+		// What the function wrote is gone with its transaction: the refusal is committed alone.
+		v = h.settle(p, d, func(ctx context.Context, tx backend.Tx) (err error) {
+			receipt, err = claim.Refuse(ctx, tx.Spanner(), refusal)
+			return err
+		})
+	}
+	outcome := p.handled(d, v.Result, fateOfOperation(v.Err))
+	if outcome == Done && receipt.Replayed {
+		p.log(d, slog.LevelDebug, "the operation had been done: a duplicate", nil)
+		return Duplicate
+	}
+	return outcome
+}
+
+func (h onceHandler) claim(m *queue.Message) (claim *idempotency.Claim, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v}
+		}
+	}()
+	op, fp, err := h.operation(m)
+	if err != nil {
+		return nil, err
+	}
+	return h.store.Claim(op, fp)
+}
+
+func (h onceHandler) settle(p *Processor, d *delivery, body func(context.Context, backend.Tx) error) settle.Verdict {
+	return p.settle(d, func(ctx context.Context, tx backend.Tx) error {
+		err := p.call(ctx, []*delivery{d}, func(ctx context.Context) error { return body(ctx, tx) })
+		if err != nil {
+			return err
+		}
+		return d.attempt.forget(ctx, tx)
+	})
+}
+
+// fateOfOperation turns what the operation's state refuses into what is to become of the message.
+func fateOfOperation(err error) error {
+	switch {
+	case errors.Is(err, idempotency.ErrMismatch), errors.Is(err, idempotency.ErrTooLarge), errors.Is(err, idempotency.ErrExpired):
+		return DeadLetter(err)
+	case errors.Is(err, idempotency.ErrInProgress):
+		after, _ := idempotency.RetryAfter(err)
+		return Snooze(max(after, time.Second))
+	case errors.Is(err, idempotency.ErrUncertain):
+		return Snooze(uncertainPause)
+	}
+	return err
+}
