@@ -125,21 +125,30 @@ func TestF03CommitDoesNotLand(t *testing.T) {
 	}
 }
 
-// The first commit lands only after the resolver has found the message present and has begun again.
+// The first commit lands only after the resolver has found the message present and has begun again: nobody waits for it
+// any more, and its own client has called it lost.
 func TestCommitThatLandsLate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	held := w.fault(fault.Rule{Method: "Commit", Tag: "queue=Q", Nth: 1, Do: fault.Hold()})
+	first := w.fault(fault.Rule{Method: "Commit", Tag: "queue=Q", Nth: 1, Do: fault.Late()})
 	second := w.fault(fault.Rule{Method: "ExecuteSql", SQL: "DELETE", Tag: "queue=Q", Nth: 2, Do: fault.Hold()})
-	r := w.work(addOne)
+	var calls atomic.Int64
+	r := w.work(func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) error {
+		calls.Add(1)
+		return addOne(ctx, tx, m)
+	})
 	w.send("m1")
-	w.applied(held)
+	w.applied(first)
 	w.applied(second) // the probe has been answered, and the second run is at its ack
-	held.Release()    // whether or not the client is still waiting, the front commits
+	require.Zero(t, w.effects("m1"))
+	require.Equal(t, 1, w.left("m1"))
+	first.Release()
+	require.Eventually(t, func() bool { return w.effects("m1") == 1 }, patience, time.Millisecond, "the first commit does not land")
 	second.Release()
 	r.outcome(processor.Done, 1)
 	require.NoError(t, r.stop())
 	w.once("m1")
+	require.EqualValues(t, 1, calls.Load(), "the second run meets no message, and its handler does not start")
 }
 
 // F04 (a): the message is gone and the handler would swallow anything.

@@ -78,6 +78,33 @@ func TestFaultsOnCommit(t *testing.T) {
 	}
 }
 
+// A Commit that got stuck lands when it is let go, although its client has given it up and asked what became of it.
+func TestLateCommit(t *testing.T) {
+	t.Parallel()
+	r, s := fronted(t, front.Options{})
+	h := s.Faults().Add(fault.Rule{Method: "Commit", Nth: 1, Do: fault.Late()})
+	tx := r.hold("sql")
+	ctx, cancel := context.WithTimeout(r.ctx(), 200*time.Millisecond)
+	defer cancel()
+	_, err := r.commit(ctx, tx, insert("mutation"))
+	requireCode(t, codes.DeadlineExceeded, err)
+	require.Equal(t, "0", r.count("TRUE"))
+
+	// The next transaction is under way: it waits for the turn of the one that has not ended.
+	second := make(chan error, 1)
+	go func() {
+		_, err := r.sql(r.ctx(), begins(readWrite), "DELETE FROM T WHERE Id = 'sql' ASSERT_ROWS_MODIFIED 0")
+		second <- err
+	}()
+	eventually(t, "nobody waits", func() bool { return s.Stats().Waiting == 1 })
+	h.Release()
+	requireCode(t, codes.OutOfRange, <-second)
+	require.Equal(t, "2", r.count("TRUE"))
+	_, err = r.commit(r.ctx(), tx, insert("mutation"))
+	require.NoError(t, err, "the answer was kept")
+	r.requireFree()
+}
+
 // A statement that begins its transaction and whose answer is lost leaves nothing behind: nobody knows its id.
 func TestLostAnswerOfAnInlineBegin(t *testing.T) {
 	t.Parallel()

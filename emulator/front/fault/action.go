@@ -31,6 +31,7 @@ const (
 	delayReply
 	hold
 	holdReply
+	late
 	drop
 	forget
 	cut
@@ -40,7 +41,7 @@ const (
 
 var kindNames = map[kind]string{
 	none: "nothing", abort: "abort", before: "before", after: "after", delay: "delay", delayReply: "delay reply",
-	hold: "hold", holdReply: "hold reply", drop: "drop", forget: "forget", cut: "cut", cutReply: "cut reply", away: "away",
+	hold: "hold", holdReply: "hold reply", late: "late", drop: "drop", forget: "forget", cut: "cut", cutReply: "cut reply", away: "away",
 }
 
 // Abort answers ABORTED with RetryInfo without forwarding; the transaction is rolled back inside.
@@ -67,6 +68,11 @@ func Hold() Action { return Action{kind: hold} }
 
 // HoldReply forwards at once, and keeps the answer until the rule's handle is released or removed.
 func HoldReply() Action { return Action{kind: holdReply} }
+
+// Late waits as Hold does, but does not end when the client gives up: once released, the call is forwarded whether or
+// not anybody still waits for its answer. So a request that got stuck on its way takes effect long after its client
+// has taken it for lost.
+func Late() Action { return Action{kind: late} }
 
 // Drop forwards and then answers nothing until the client gives up.
 func Drop() Action { return Action{kind: drop} }
@@ -153,6 +159,11 @@ func (h *Handle) apply(ctx context.Context, n int, c Call, x Exchange) error {
 			return err
 		}
 	case hold:
+		if err := h.held(ctx); err != nil {
+			return err
+		}
+	case late:
+		ctx = context.WithoutCancel(ctx)
 		if err := h.held(ctx); err != nil {
 			return err
 		}

@@ -197,3 +197,28 @@ func TestAway(t *testing.T) {
 		require.Empty(t, s.away.calls, "calls that ended are still known")
 	})
 }
+
+// What is late is forwarded when it is released, also to a client that has left.
+func TestLate(t *testing.T) {
+	for _, leaves := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var s Set
+			h := s.Add(Rule{Do: Late()})
+			x := &exchange{}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			result := make(chan error, 1)
+			go func() { result <- s.Run(ctx, commit(), x) }()
+			synctest.Wait()
+			require.Equal(t, 1, h.Applied(), "it applies when the call has arrived")
+			if leaves {
+				cancel()
+			}
+			synctest.Wait()
+			require.Empty(t, x.steps())
+			h.Release()
+			require.NoError(t, <-result)
+			require.Equal(t, []string{"forward", "answer"}, x.steps())
+		})
+	}
+}

@@ -23,7 +23,7 @@
 // server that died, and whatever is sent to it later is answered ABORTED. Forwarded ([After], [Drop], [HoldReply],
 // [DelayReply], [CutReply]): it took effect, only the answer is lost or late; if that answer would have told the
 // client the id of a transaction begun inline, nobody knows that id and the front rolls it back. [Forget] is a commit
-// that took effect on a server that then forgot it.
+// that took effect on a server that then forgot it. [Late] takes effect when it is released, whoever waits.
 //
 // # Rows
 //
