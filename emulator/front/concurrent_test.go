@@ -172,6 +172,24 @@ func TestPartitionedUpdate(t *testing.T) {
 	require.EqualValues(t, 9, rowsOf(t, c, "SELECT N FROM T"))
 }
 
+// A partitioned DML statement that fails half way holds nothing afterwards.
+func TestPartitionedDMLThatFails(t *testing.T) {
+	t.Parallel()
+	r, s := fronted(t, front.Options{})
+	_, err := r.apply(r.ctx(), insert("a"), insert("b"))
+	require.NoError(t, err)
+	tx := r.begin(partDML)
+	for range 5 { // the emulator throws dice: once may be luck
+		_, err = r.sql(r.ctx(), byID(tx), "UPDATE T SET N = DIV(N, 0) WHERE TRUE")
+		requireCode(t, codes.OutOfRange, err)
+		r.requireFree()
+	}
+	_, err = r.sql(r.ctx(), begins(partDML), "UPDATE T SET N = DIV(N, 0) WHERE TRUE")
+	requireCode(t, codes.OutOfRange, err)
+	r.requireFree()
+	require.Equal(t, 1, s.Stats().OpenTransactions, "the one begun inline is forgotten")
+}
+
 // A strong read sees what was committed before it, and does not wait for a transaction that is open.
 func TestReadsDoNotWait(t *testing.T) {
 	t.Parallel()

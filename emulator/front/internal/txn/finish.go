@@ -76,7 +76,7 @@ func (t *Txn) reopen(ctx context.Context) {
 	}
 	t.state, t.tx, t.turn = Begun, nil, nil
 	t.mu.Unlock()
-	t.m.pool.Rollback(context.WithoutCancel(ctx), tx)
+	t.m.pool.Supersede(ctx, tx)
 	mine.Done()
 }
 

@@ -65,6 +65,8 @@ func (p *pool) Rollback(ctx context.Context, tx *backend.Tx) {
 	}
 }
 
+func (p *pool) Supersede(ctx context.Context, tx *backend.Tx) { p.Rollback(ctx, tx) }
+
 func (p *pool) Give(*backend.Session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -481,6 +483,9 @@ func TestPartitionedDML(t *testing.T) {
 		require.Equal(t, codes.InvalidArgument, status.Code(err))
 		require.Equal(t, Begun, x.State())
 		require.True(t, m.line(x.Database).Free(), "a failed statement keeps the turn")
+		open, given := p.count()
+		require.Zero(t, open)
+		require.Equal(t, 1, given)
 		require.NoError(t, statement(t.Context(), x))
 		require.True(t, m.line(x.Database).Free(), "a partitioned DML transaction keeps the turn after its statement")
 		require.Equal(t, codes.InvalidArgument, status.Code(statement(t.Context(), x)))
