@@ -19,6 +19,7 @@ func newRootWith(open opener) *cobra.Command {
 		newPeekCommand(open),
 		newPurgeCommand(open),
 		newDeadLettersCommand(open),
+		newReapCommand(connect),
 		newVersionCommand(),
 	)
 	return root
