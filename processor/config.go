@@ -155,3 +155,6 @@ func (c Config) validate() error {
 	}
 	return nil
 }
+
+// patience is how long the database is waited for where no other bound is: for acknowledgements, and for its time.
+func (c Config) patience() time.Duration { return max(c.HandlerTimeout, c.CommitTimeout) }

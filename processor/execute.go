@@ -88,6 +88,7 @@ func (p *Processor) settle(d *delivery, body func(context.Context, backend.Tx) e
 		Tag:            p.tag,
 		Body:           body,
 		MaxRuns:        p.config.MaxRuns,
+		AckTimeout:     p.config.patience(),
 		CommitTimeout:  p.config.CommitTimeout,
 		ResolveTimeout: p.config.ResolveTimeout,
 	}

@@ -23,11 +23,11 @@ const (
 )
 
 // Retry returns an error that sends the message again after the given delay, instead of the delay of the retry policy.
-// It counts as a failed attempt. A delay below zero means none.
+// It counts as a failed attempt. The shortest delay is a quarter of a second, also for one of zero or below.
 func Retry(err error, after time.Duration) error { return &fate{fateRetry, after, err} }
 
-// Snooze returns an error that sends the message again after the delay. It is not a failure and no attempt is used. A
-// delay below zero means none.
+// Snooze returns an error that sends the message again after the delay. It is not a failure and no attempt is used. The
+// shortest delay is a quarter of a second, also for one of zero or below.
 func Snooze(after time.Duration) error { return &fate{fateSnooze, after, nil} }
 
 // Discard returns an error that takes the message out of the queue for good. Nothing else of the handler's transaction

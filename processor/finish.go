@@ -21,23 +21,40 @@ const (
 
 // postpone sends the message again, due after the delay by the database's clock.
 func (p *Processor) postpone(d *delivery, outcome Outcome, after time.Duration, record backend.Record) Outcome {
-	now, err := p.queue.ServerTime(p.settling)
+	ctx, cancel := context.WithTimeout(p.settling, p.config.patience())
+	defer cancel()
+	asked := time.Now()
+	now, err := p.queue.ServerTime(ctx)
 	if err != nil {
 		p.log(d, slog.LevelWarn, "the message could not be postponed and is left to its lease", err)
 		return Interrupted
 	}
-	// Chosen once, outside the transaction: a second run of the function must not take the first one's message for the old.
-	resent := backend.Outgoing{
-		Key:         d.message.Key,
-		Payload:     d.message.Payload,
-		DeliverTime: duetime.Mark(now.Add(max(after, 0))),
-	}
+	due := now.Add(after)
+	// A due time for each run: whatever it is, it is not the one that the acknowledgement asserts, so that a run never takes
+	// the message of an earlier run for the old one.
 	return p.finish(d, outcome, func(ctx context.Context, tx backend.Tx) error {
+		resent := backend.Outgoing{
+			Key:         d.message.Key,
+			Payload:     d.message.Payload,
+			DeliverTime: duetime.Mark(later(due, now.Add(time.Since(asked)+commitTakes))),
+		}
 		if err := tx.Send(ctx, resent); err != nil {
 			return err
 		}
 		return d.attempt.keep(ctx, tx, resent, record)
 	})
+}
+
+// commitTakes is how long before its due time a message is sent again at least. The service replaces a due time that is
+// past when the commit arrives by one of its own choice, and the record of the attempts, which names the due time, would
+// then count for nothing.
+const commitTakes = 250 * time.Millisecond
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // bury moves the message to the dead letters.

@@ -41,7 +41,7 @@ func (p *Processor) Run(ctx context.Context) error {
 
 func (p *Processor) run(ctx context.Context) error {
 	if p.attempts.ledger != nil {
-		err := p.attempts.ledger.CheckLedger(ctx)
+		err := p.checkLedger(ctx)
 		if spanner.ErrCode(err) == codes.NotFound {
 			// Logged besides, since a Run in a goroutine of its own may not be looked at before the program ends.
 			err = fmt.Errorf("processor: %w; or set Config.MaxAttempts below zero", err)
@@ -104,6 +104,19 @@ func (p *Processor) run(ctx context.Context) error {
 	endSettling(errAbandoned)
 	p.inFlight.releaseAll()
 	return errors.Join(<-receiving, p.abandoned())
+}
+
+// checkLedger says what is missing in the database. A table counts as missing when it was not found twice: a session or a
+// transaction that is not found has the same code, and is a trouble that passes. A database that does not answer is not
+// waited for for long.
+func (p *Processor) checkLedger(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, p.config.patience())
+	defer cancel()
+	err := p.attempts.ledger.CheckLedger(ctx)
+	if spanner.ErrCode(err) == codes.NotFound {
+		return p.attempts.ledger.CheckLedger(ctx)
+	}
+	return err
 }
 
 // work handles messages until there are no more to take.

@@ -18,8 +18,8 @@ type Batch struct {
 	// indexes. It may be called several times, with fewer and fewer; each time what it wrote before is undone.
 	Body func(ctx context.Context, tx backend.Tx, held []int) error
 
-	MaxRuns                       int
-	CommitTimeout, ResolveTimeout time.Duration
+	MaxRuns                                   int
+	AckTimeout, CommitTimeout, ResolveTimeout time.Duration
 }
 
 // BatchVerdict says what became of each delivery, and what it took.
@@ -103,9 +103,11 @@ func (x *Batch) once(ctx context.Context, r *batchRun) {
 		if r.sentBefore {
 			r.markSent() // the client runs the function again after a commit of which it does not know whether it landed
 		}
-		missing, err := tx.AckAll(ctx, x.Deliveries)
+		acking, cancel := acknowledging(ctx, x.AckTimeout)
+		defer cancel()
+		missing, err := tx.AckAll(acking, x.Deliveries)
 		if err != nil {
-			return err
+			return why(acking, err)
 		}
 		r.held = complement(missing, len(x.Deliveries))
 		if len(r.held) == 0 {

@@ -3,6 +3,7 @@ package settle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spanqueue/spanqueue/internal/backend"
@@ -60,4 +61,21 @@ func runTx(ctx context.Context, q backend.Queue, tag string, commitTimeout time.
 		t.bodyErr = body.err
 		return errBody
 	})
+}
+
+// acknowledging returns the context of an acknowledgement.
+func acknowledging(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, timeout, errAckTimeout)
+}
+
+// why adds to an acknowledgement's error that it was not waited for any longer. The error stays what it is for Google's
+// client, which runs the function again when it was an inline begin that failed.
+func why(acking context.Context, err error) error {
+	if context.Cause(acking) == errAckTimeout {
+		return fmt.Errorf("%w (%w)", err, errAckTimeout)
+	}
+	return err
 }

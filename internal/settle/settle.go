@@ -22,6 +22,9 @@ type Tx struct {
 
 	// MaxRuns bounds how often the database may make the transaction run in one go.
 	MaxRuns int
+	// AckTimeout is how long the acknowledgement of a run is waited for, since Google's client waits for ever for some
+	// answers; 0 means for as long as Run's context lasts.
+	AckTimeout time.Duration
 	// CommitTimeout is how long a commit is waited for before its outcome counts as unknown.
 	CommitTimeout time.Duration
 	// ResolveTimeout bounds the search for an unknown outcome, from the moment it became unknown.
@@ -66,6 +69,7 @@ var (
 	// in it to run the function again for.
 	errBody          = errors.New("spanqueue: rolled back")
 	errTooManyAborts = errors.New("spanqueue: the database aborted the transaction too often")
+	errAckTimeout    = errors.New("spanqueue: the acknowledgement was not answered in time")
 	errCommitTimeout = errors.New("spanqueue: the commit was not answered in time")
 )
 
@@ -164,9 +168,11 @@ func (t try) aborts() int {
 func (x *Tx) once(ctx context.Context) try {
 	var t try
 	t.err = runTx(ctx, x.Queue, x.Tag, x.CommitTimeout, &t, x.MaxRuns, func(ctx context.Context, tx backend.Tx) error {
-		if err := tx.Ack(ctx, x.Delivery); err != nil {
+		acking, cancel := acknowledging(ctx, x.AckTimeout)
+		defer cancel()
+		if err := tx.Ack(acking, x.Delivery); err != nil {
 			t.missed = errors.Is(err, backend.ErrNotHeld)
-			return err
+			return why(acking, err)
 		}
 		return bodyError(x.Body(ctx, tx))
 	})
