@@ -1,19 +1,26 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/spanqueue/spanqueue/emulator"
+	"github.com/spanqueue/spanqueue/emulator/front"
+	"github.com/spanqueue/spanqueue/emulator/front/fault"
 )
 
 func newEmulatorCommand() *cobra.Command {
 	var (
 		opts    emulator.Options
+		aborts  float64
+		seed    uint64
 		verbose bool
 	)
 	cmd := &cobra.Command{
@@ -25,28 +32,46 @@ transactions at once. Once it answers it prints one line on standard output,
   SPANNER_EMULATOR_HOST=localhost:9010
 
 which is what Google's client libraries in all languages read from the environment. It runs until
-SIGINT or SIGTERM. Everything is in memory and ends with it.
+SIGINT or SIGTERM, and then tells on standard error how many RPCs of each kind it was sent.
+Everything is in memory and ends with it.
+
+--latency and --abort-probability make it less kind than a database on one machine is: round trips
+take their time, and transactions have to be run again. With the same --seed they do so in the same
+order.
 
 The emulator is looked for in SPANNER_EMULATOR_HOST (one that runs already gets a front; the front's
 own address is passed over), SPANNER_EMULATOR_BINARY, PATH, the Cloud SDK and docker. Nothing is
 downloaded.`,
 		Example: `  spanqueue emulator                        # in one terminal
-  export SPANNER_EMULATOR_HOST=localhost:9010   # in another, before the program that wants a Spanner`,
+  export SPANNER_EMULATOR_HOST=localhost:9010   # in another, before the program that wants a Spanner
+  spanqueue emulator --latency 5ms --abort-probability 0.1 --seed 7`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if aborts < 0 || aborts > 1 {
+				return fmt.Errorf("--abort-probability is %v; it must be 0 to 1", aborts)
+			}
 			opts.Logger = logger(cmd.ErrOrStderr(), verbose)
-			return runEmulator(cmd, opts)
+			opts.Front.Latency.Seed = seed
+			return runEmulator(cmd, opts, func(s *front.Server) {
+				if aborts > 0 {
+					s.Faults().Add(fault.Rule{Name: "--abort-probability", Match: front.InReadWrite, Probability: aborts, Seed: seed, Do: fault.Abort()})
+				}
+			})
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Addr, "addr", "localhost:9010", "`host:port` to listen at; port 0 takes a free one")
 	flags.StringVar(&opts.Binary, "binary", "", "`path` of an emulator_main, instead of the search")
 	flags.DurationVar(&opts.Front.LeaseLength, "lease", 0, "how long a received message is leased; 0 is the service's 10s")
+	flags.Var(latencyFlag{&opts.Front.Latency}, "latency", "what every request takes besides the work, such as 5ms or 5ms+2ms or read=1ms,commit=8ms+2ms")
+	flags.Float64Var(&aborts, "abort-probability", 0, "`chance` of each statement and commit of a read-write transaction to be answered ABORTED")
+	flags.Uint64Var(&seed, "seed", 0, "of what happens by chance")
 	flags.BoolVarP(&verbose, "verbose", "v", false, "show on standard error what the emulator prints")
 	return cmd
 }
 
-func runEmulator(cmd *cobra.Command, opts emulator.Options) (err error) {
+// runEmulator has prepare see the front before anybody else does.
+func runEmulator(cmd *cobra.Command, opts emulator.Options, prepare func(*front.Server)) (err error) {
 	if _, _, err := net.SplitHostPort(opts.Addr); err != nil {
 		return fmt.Errorf("--addr is %q; it must be host:port, for instance localhost:9010: %w", opts.Addr, err)
 	}
@@ -62,7 +87,9 @@ func runEmulator(cmd *cobra.Command, opts emulator.Options) (err error) {
 		if closeErr := e.Close(); err == nil {
 			err = closeErr
 		}
+		printRPCs(cmd.ErrOrStderr(), e.Front().RPCs())
 	}()
+	prepare(e.Front())
 	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "SPANNER_EMULATOR_HOST=%s\n", e.Addr()); err != nil {
 		return fmt.Errorf("tell the address on standard output: %w", err)
 	}
@@ -71,6 +98,20 @@ func runEmulator(cmd *cobra.Command, opts emulator.Options) (err error) {
 		return nil
 	case <-e.Done():
 		return e.Err()
+	}
+}
+
+// printRPCs prints the most frequent first.
+func printRPCs(w io.Writer, rpcs map[string]int64) {
+	if len(rpcs) == 0 {
+		return
+	}
+	methods := slices.SortedFunc(maps.Keys(rpcs), func(a, b string) int {
+		return cmp.Or(cmp.Compare(rpcs[b], rpcs[a]), cmp.Compare(a, b))
+	})
+	fmt.Fprintln(w, "RPCs by method:")
+	for _, m := range methods {
+		fmt.Fprintf(w, "%10d  %s\n", rpcs[m], m)
 	}
 }
 

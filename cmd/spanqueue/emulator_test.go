@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -164,7 +165,8 @@ func TestEmulatorEndsWithWorkUnderWay(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, r.cmd.Process.Signal(syscall.SIGTERM))
 	require.Zero(t, r.end(t), r.errors)
-	require.Empty(t, r.errors.String(), "a wanted end is quiet")
+	require.Regexp(t, `^RPCs by method:\n( +[1-9][0-9]*  [A-Za-z]+\n)+$`, r.errors.String(), "a wanted end is quiet but for this")
+	require.Regexp(t, `\n +1  CreateDatabase\n`, r.errors.String())
 }
 
 // startAtFixedPort starts the program at a port that is named beforehand. The ports are below those that systems hand
@@ -223,5 +225,43 @@ func TestPortInUseIsRefused(t *testing.T) {
 			require.Empty(t, r.out)
 			require.Contains(t, r.errors, "the address "+addr+" is in use by another program")
 		})
+	}
+}
+
+func TestEmulatorMakesItHarder(t *testing.T) {
+	t.Parallel()
+	const commit = 50 * time.Millisecond
+	r, err := startEmulator(t, nil, "--addr", "localhost:0", "--latency", "1ms,commit="+commit.String(), "--abort-probability", "0.5", "--seed", "7")
+	require.NoError(t, err)
+	useSpanner(t, r.addr)
+	client, err := spanner.NewClientWithConfig(t.Context(), "projects/p/instances/test/databases/points",
+		spanner.ClientConfig{DisableNativeMetrics: true}, emulator.ClientOptions(r.addr)...)
+	require.NoError(t, err)
+	defer client.Close()
+	runs := 0
+	for range 20 {
+		begun := time.Now()
+		_, err := client.ReadWriteTransaction(t.Context(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			runs++
+			_, err := tx.Update(ctx, spanner.NewStatement("DELETE FROM Account WHERE Id = 7"))
+			return err
+		})
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, time.Since(begun), commit)
+	}
+	require.Greater(t, runs, 20, "nothing was aborted")
+	require.NoError(t, r.cmd.Process.Signal(syscall.SIGTERM))
+	require.Zero(t, r.end(t), r.errors)
+}
+
+func TestEmulatorFlagsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"--abort-probability", "1.5"}, {"--abort-probability", "-1"}, {"--latency", "5"}, {"--latency", "nowhere=1ms"}, {"--seed", "-1"},
+	} {
+		r := runProgram(t, append([]string{"emulator"}, args...)...)
+		require.Equal(t, 1, r.code, args)
+		require.Empty(t, r.out, args)
+		require.Contains(t, r.errors, args[0])
 	}
 }

@@ -88,6 +88,24 @@ func transactionID(req proto.Message) []byte {
 	return nil
 }
 
+// InReadWrite reports whether the service could abort a call: whether it begins a read-write transaction inline, runs in
+// one that was begun, or commits, with a transaction or without. It is for the Match of rules.
+func InReadWrite(c fault.Call) bool {
+	switch c.Request.(type) {
+	case *spannerpb.CommitRequest:
+		return true
+	case *spannerpb.RollbackRequest:
+		return false
+	}
+	if r, ok := c.Request.(interface {
+		GetTransaction() *spannerpb.TransactionSelector
+	}); ok && r.GetTransaction().GetBegin().GetReadWrite() != nil {
+		return true
+	}
+	rw, _ := ident.Transaction(transactionID(c.Request))
+	return rw != nil
+}
+
 // named is the read-write transaction that a request names, or nil.
 func (s *Server) named(req proto.Message) *txn.Txn {
 	r, ok := req.(interface{ GetSession() string })

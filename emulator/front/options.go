@@ -28,6 +28,8 @@ type Options struct {
 	IdleBound time.Duration
 	// ClosedBound is how long a transaction outlives its client's connection. Zero means 1 s. At least 10 ms.
 	ClosedBound time.Duration
+	// Latency is what requests wait for before they are looked at. Zero means nothing.
+	Latency Latency
 	// Logger gets what nobody else can be told: panics of handlers, sessions that could not be given back. Nil means
 	// slog.Default().
 	Logger *slog.Logger
@@ -68,5 +70,5 @@ func (o Options) validate() error {
 			return fmt.Errorf("front: Options.Redelivery[%d] is %v, want 0 or more", i, d)
 		}
 	}
-	return nil
+	return o.Latency.validate()
 }

@@ -46,6 +46,9 @@ func serverStream[Req any, PReq message[Req]](name string, h func(*Server, PReq,
 			if err := stream.RecvMsg(req); err != nil {
 				return err
 			}
+			if err := s.waits.wait(stream.Context(), name); err != nil {
+				return err
+			}
 			return s.throughFaults(stream, name, req, func(out grpc.ServerStream) error { return h(s, req, out) })
 		},
 	}

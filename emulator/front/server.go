@@ -42,6 +42,7 @@ type Server struct {
 	opts   Options
 	faults fault.Set
 	counts counter
+	waits  waits
 
 	// What clients are told of, and what it stands for in the emulator.
 	known      sessions
@@ -83,6 +84,7 @@ func New(ctx context.Context, backendAddr string, opts Options) (*Server, error)
 	pool := backend.NewPool(spannerpb.NewSpannerClient(conn), opts.Logger)
 	s := &Server{
 		opts:      opts,
+		waits:     newWaits(opts.Latency),
 		txns:      txn.NewManager(pool, opts.IdleBound, opts.ClosedBound),
 		conn:      conn,
 		pool:      pool,
