@@ -10,6 +10,7 @@ import (
 	"github.com/spanqueue/spanqueue/emulator/front/fault"
 	"github.com/spanqueue/spanqueue/queue"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
 )
 
@@ -72,6 +73,60 @@ func TestAckOfSomebodyElsesMessage(t *testing.T) {
 	require.ErrorContains(t, err, "m1")
 	require.Equal(t, 1, runs)
 	require.Zero(t, w.effects("m1"))
+}
+
+// Holders who come at once: one of them commits, and the effect is there once.
+func TestHoldersAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tasks)
+	m := w.one("m1")
+	errs := make([]error, 5)
+	var holders errgroup.Group
+	for i := range errs {
+		holders.Go(func() error {
+			errs[i] = w.tx(func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+				if err := w.queue.Ack(ctx, tx, m); err != nil {
+					return err
+				}
+				_, err := tx.Update(ctx, statement("m1"))
+				return err
+			})
+			return nil
+		})
+	}
+	require.NoError(t, holders.Wait())
+	committed := 0
+	for _, err := range errs {
+		if err == nil {
+			committed++
+			continue
+		}
+		requireNotHeld(t, err)
+	}
+	require.Equal(t, 1, committed)
+	require.EqualValues(t, 1, w.effects("m1"))
+}
+
+// A miss may be the echo of one's own commit: the client runs the function again although it has landed. The effect is
+// there once, and Probe tells that the message is settled.
+func TestMissAfterOnesOwnCommit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tasks)
+	m := w.one("m1")
+	h := w.fault(fault.Rule{Method: "Commit", Nth: 1, Do: streamReset()})
+	err := w.tx(func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+		if err := w.queue.Ack(ctx, tx, m); err != nil {
+			return err
+		}
+		_, err := tx.Update(ctx, statement("m1"))
+		return err
+	})
+	requireNotHeld(t, err)
+	require.Equal(t, 1, h.Applied())
+	require.EqualValues(t, 1, w.effects("m1"))
+	presence, err := w.queue.Probe(t.Context(), m)
+	require.NoError(t, err)
+	require.Equal(t, queue.Gone, presence)
 }
 
 // As the first statement a miss fails the inline begin: the client runs the function again and then tells the miss.

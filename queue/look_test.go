@@ -47,14 +47,14 @@ func TestPeek(t *testing.T) {
 	w := newWorld(t, tasks)
 	hour := w.later()
 	require.NoError(t, w.queue.Send(t.Context(), []queue.Outgoing{
-		{Key: spanner.Key{"third"}, DeliverTime: hour.Add(time.Nanosecond)},
-		{Key: spanner.Key{"second"}, DeliverTime: hour},
+		{Key: spanner.Key{"a third"}, DeliverTime: hour.Add(time.Nanosecond)},
+		{Key: spanner.Key{"b second"}, DeliverTime: hour},
 	}))
-	w.send("first")
+	w.send("c first")
 	peeked, err := w.queue.Peek(t.Context(), 2)
 	require.NoError(t, err)
-	require.Equal(t, []string{"first", "second"}, ids(peeked))
-	require.Equal(t, "payload of first", string(peeked[0].Payload))
+	require.Equal(t, []string{"c first", "b second"}, ids(peeked))
+	require.Equal(t, "payload of c first", string(peeked[0].Payload))
 	require.Zero(t, peeked[0].Lease)
 	all, err := w.queue.Peek(t.Context(), 100)
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/spanqueue/spanqueue/emulator/front/fault"
 	"github.com/spanqueue/spanqueue/queue"
 	"github.com/spanqueue/spanqueue/schema"
@@ -109,6 +110,26 @@ func TestOrIgnoreAtOnce(t *testing.T) {
 	}
 	require.NoError(t, producers.Wait())
 	require.EqualValues(t, 2, w.count())
+}
+
+// What is read before it is written is locked until the commit, exclusively, so that two who do the same wait for each other
+// and neither has to begin anew.
+func TestReadsBeforeWritesAreExclusive(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tasks)
+	locks := w.fault(fault.Rule{Method: "StreamingRead", Do: fault.Delay(0), Match: func(c fault.Call) bool {
+		read, ok := c.Request.(*spannerpb.ReadRequest)
+		return ok && read.GetLockHint() == spannerpb.ReadRequest_LOCK_HINT_EXCLUSIVE
+	}})
+	require.NoError(t, w.queue.Send(t.Context(), outgoing("m1"), queue.OrIgnore()))
+	require.Equal(t, 1, locks.Matched())
+	_, err := w.ackWith(w.receive(1))
+	require.NoError(t, err)
+	require.Equal(t, 2, locks.Matched())
+	l := w.dead("m1")
+	before := locks.Matched()
+	require.NoError(t, w.queue.DeadLetters().Redrive(t.Context(), l.Key, l.DeadAt))
+	require.Equal(t, before+1, locks.Matched())
 }
 
 // A send whose answer was lost is sent again with OrIgnore: it succeeds either way.

@@ -27,9 +27,20 @@ type receiver struct {
 // open opens a stream and returns once it is there.
 func (w *world) open(o queue.ReceiveOptions) *receiver {
 	w.t.Helper()
+	arrived := w.fault(fault.Rule{SQL: "RECEIVE_" + w.queue.Name(), Do: fault.Delay(0)})
+	r := w.openUnseen(o)
+	waitCtx, done := context.WithTimeout(w.t.Context(), patience)
+	defer done()
+	require.NoError(w.t, arrived.Wait(waitCtx))
+	arrived.Remove()
+	return r
+}
+
+// openUnseen opens a stream and returns at once.
+func (w *world) openUnseen(o queue.ReceiveOptions) *receiver {
+	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &receiver{t: w.t, messages: make(chan *queue.Message, 10_000), stop: cancel, ended: make(chan struct{})}
-	arrived := w.fault(fault.Rule{SQL: "RECEIVE_" + w.queue.Name(), Do: fault.Delay(0)})
 	go func() {
 		defer close(r.ended)
 		for m, err := range w.queue.Receive(ctx, o) {
@@ -44,10 +55,6 @@ func (w *world) open(o queue.ReceiveOptions) *receiver {
 		cancel()
 		<-r.ended
 	})
-	waitCtx, done := context.WithTimeout(w.t.Context(), patience)
-	defer done()
-	require.NoError(w.t, arrived.Wait(waitCtx))
-	arrived.Remove()
 	return r
 }
 
@@ -168,6 +175,19 @@ func TestReceiveEndsWithItsContext(t *testing.T) {
 		require.Nil(t, m)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	}
+}
+
+// A stream that falls silent, because the client asks again and again unseen, is given up 10 s after its end.
+func TestReceiveGivesASilentStreamUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tasks)
+	h := w.fault(fault.Rule{SQL: "RECEIVE_Tasks", Do: fault.Hold()})
+	r := w.openUnseen(queue.ReceiveOptions{MaxDuration: time.Second})
+	began := time.Now()
+	err := r.end()
+	require.ErrorContains(t, err, "was to end after 1s and did not: given up")
+	require.GreaterOrEqual(t, time.Since(began), 10*time.Second)
+	require.Equal(t, 1, h.Applied())
 }
 
 func TestReceiveYieldsItsErrorLast(t *testing.T) {

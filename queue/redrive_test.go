@@ -246,6 +246,8 @@ func TestRedriveWhoseContextEnds(t *testing.T) {
 	}
 }
 
+// All that the filter chooses, but for a message that dies again meanwhile: it is left for another time, or there would be
+// no end.
 func TestRedriveAll(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tasks)
@@ -260,6 +262,10 @@ func TestRedriveAll(t *testing.T) {
 			id := l.Key[0].(string)
 			require.NotContains(t, told, id)
 			told[id] = err
+			if id == all[8] {
+				require.NoError(t, w.ack(w.stored(l.Key)))
+				w.dead(id)
+			}
 		},
 	})
 	require.NoError(t, err)
@@ -267,29 +273,8 @@ func TestRedriveAll(t *testing.T) {
 	require.Len(t, told, 502)
 	require.ErrorIs(t, told[all[7]], queue.ErrExists)
 	require.NoError(t, told[all[8]])
-	require.EqualValues(t, 502, w.count())
-	require.Equal(t, []string{all[7], all[501], "other"}, letterIDs(w.letters(queue.DeadLetterFilter{})))
-}
-
-// A message that dies again while the others are redriven is left for another time, or there would be no end.
-func TestRedriveAllEnds(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, tasks)
-	w.dead("m1")
-	w.dead("m2")
-	deaths := 0
-	result, err := w.queue.DeadLetters().RedriveAll(t.Context(), queue.DeadLetterFilter{}, queue.BulkOptions{
-		Each: func(l *queue.DeadLetter, err error) {
-			require.NoError(t, err)
-			require.NoError(t, w.ack(w.stored(l.Key)))
-			deaths++
-			require.Less(t, deaths, 10)
-			w.dead(l.Key[0].(string))
-		},
-	})
-	require.NoError(t, err)
-	require.Equal(t, queue.BulkResult{Settled: 2}, result)
-	require.Len(t, w.letters(queue.DeadLetterFilter{}), 2)
+	require.EqualValues(t, 501, w.count())
+	require.Equal(t, []string{all[7], all[501], "other", all[8]}, letterIDs(w.letters(queue.DeadLetterFilter{})))
 }
 
 func TestRedriveAllOfNothing(t *testing.T) {

@@ -139,7 +139,7 @@ func TestServerTime(t *testing.T) {
 	for _, offset := range []time.Duration{0, 30 * time.Second, -30 * time.Second} {
 		t.Run(fmt.Sprint(offset), func(t *testing.T) {
 			t.Parallel()
-			w := newWorldWith(t, tasks, front.Options{ClockOffset: offset, LeaseLength: 2 * time.Second})
+			w := newWorldWith(t, tasks, front.Options{ClockOffset: offset})
 			asked := w.fault(fault.Rule{SQL: "CURRENT_TIMESTAMP", Do: fault.Delay(0)})
 			check := func(source string) {
 				t.Helper()

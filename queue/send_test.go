@@ -73,13 +73,13 @@ func TestSendManyInChunks(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, tasks)
 		commits := w.commits()
-		out := outgoing(names(3)...)
+		out := outgoing(names(4)...)
 		for i := range out {
 			out[i].Payload = bytes.Repeat([]byte{byte(i)}, 6<<20) // two fit into 16 MiB
 		}
 		require.NoError(t, w.queue.Send(t.Context(), out))
 		require.Equal(t, 2, commits.Matched())
-		require.EqualValues(t, 3, w.count())
+		require.EqualValues(t, 4, w.count())
 	})
 	t.Run("nothing", func(t *testing.T) {
 		t.Parallel()

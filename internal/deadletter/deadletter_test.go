@@ -108,7 +108,9 @@ func TestCommitWithoutAnAnswer(t *testing.T) {
 			w := worldOn(t, emulatortest.New(t, emulator.Options{Front: front.Options{IdleBound: 300 * time.Millisecond}}))
 			w.timeouts.commit = 300 * time.Millisecond
 			h := w.fault(t, fault.Rule{Method: "Commit", Nth: 1, Do: action})
+			began := time.Now()
 			require.NoError(t, w.Redrive(t.Context(), w.letter))
+			require.Less(t, time.Since(began), 10*time.Second)
 			require.Equal(t, 1, h.Applied())
 			require.Equal(t, 1, w.messages(t))
 			_, err := w.Get(t.Context(), w.letter)

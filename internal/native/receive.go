@@ -20,8 +20,11 @@ const receiveSlack = 10 * time.Second
 // Receive implements backend.Queue.
 func (q *Queue) Receive(ctx context.Context, r backend.ReceiveRequest) iter.Seq2[backend.Delivery, error] {
 	return func(yield func(backend.Delivery, error) bool) {
-		ctx, cancel := context.WithTimeoutCause(ctx, r.MaxDuration+receiveSlack,
-			fmt.Errorf("the stream was to end after %v and did not: given up", r.MaxDuration))
+		gaveUp := fmt.Errorf("the stream was to end after %v and did not: given up", r.MaxDuration)
+		if at, ok := ctx.Deadline(); ok && time.Until(at) < r.MaxDuration+receiveSlack {
+			gaveUp = context.DeadlineExceeded // it is the caller's
+		}
+		ctx, cancel := context.WithTimeoutCause(ctx, r.MaxDuration+receiveSlack, gaveUp)
 		defer cancel()
 		it := q.client.Single().Query(ctx, spanner.Statement{SQL: q.receiveSQL(r)})
 		defer it.Stop()
@@ -31,8 +34,12 @@ func (q *Queue) Receive(ctx context.Context, r backend.ReceiveRequest) iter.Seq2
 				return
 			}
 			if err != nil {
-				if why := whyEnded(ctx, err); why != nil {
-					err = fmt.Errorf("%w: %w", why, err)
+				switch {
+				case ctx.Err() != nil:
+					err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+				case spanner.ErrCode(err) == codes.DeadlineExceeded:
+					// The server knows the deadline, and may answer that it has passed a moment before this process knows it.
+					err = fmt.Errorf("%w: %w", gaveUp, err)
 				}
 				yield(backend.Delivery{}, fmt.Errorf("queue: receive from %s: %w", q.definition.Name, err))
 				return
@@ -47,15 +54,6 @@ func (q *Queue) Receive(ctx context.Context, r backend.ReceiveRequest) iter.Seq2
 			}
 		}
 	}
-}
-
-// whyEnded returns why the context has ended, or nil. The server knows the context's deadline, and may answer that it has
-// passed a moment before this process knows it.
-func whyEnded(ctx context.Context, err error) error {
-	if ctx.Err() == nil && spanner.ErrCode(err) == codes.DeadlineExceeded {
-		return context.DeadlineExceeded
-	}
-	return context.Cause(ctx)
 }
 
 func (q *Queue) receiveSQL(r backend.ReceiveRequest) string {
