@@ -145,6 +145,7 @@ func TestBatchWrite(t *testing.T) {
 		if (r.GetStatus().GetCode() == 0) != (r.GetCommitTimestamp() != nil) {
 			t.Errorf("group %v: %v and time %v", r.GetIndexes(), r.GetStatus(), r.GetCommitTimestamp())
 		}
+		require.NotNil(t, r.GetStatus(), "clients read the code of an OK, too")
 		return nil
 	}))
 	require.Equal(t, map[int32]codes.Code{0: codes.OK, 1: codes.AlreadyExists, 2: codes.OK}, answers)
