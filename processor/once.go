@@ -17,46 +17,46 @@ import (
 // its own scope could use up another's keys. An error dead-letters the message at once.
 type OperationFunc func(m *queue.Message) (idempotency.Operation, idempotency.Fingerprint, error)
 
-// OnceFunc does the work of an operation inside the transaction that acknowledges its message, and returns the result to
-// keep. idempotency.Refuse ends the operation with a refusal that is kept.
-type OnceFunc func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) (idempotency.Result, error)
-
-// Once makes a handler as Tx does, of a function whose effect takes place once for an operation, also when several messages
-// ask for it: a producer that got no answer has sent again, under another key, or under the same one after the first
-// message was acknowledged. Record, effect and acknowledgement are one commit.
+// Once is a handler whose effect takes place once for an operation, also when several messages ask for it: a producer that
+// got no answer has sent again, under another key, or under the same one after the first message was acknowledged. Record,
+// effect and acknowledgement are one commit. Otherwise it is as Tx.
 //
-// A message whose operation has ended is acknowledged without running the function; its outcome is Duplicate, and the
-// receipt stays as it was. While the operation is in progress elsewhere (it was begun in steps) or uncertain, the message
-// is sent again for later and no attempt is used. A message that asks for something else under a used key
+// A message whose operation has ended is acknowledged without running Effect; its outcome is Duplicate, and the receipt
+// stays as it was. While the operation is in progress elsewhere (it was begun in steps) or uncertain, the message is sent
+// again for later and no attempt is used. A message that asks for something else under a used key
 // (idempotency.ErrMismatch) is dead-lettered at once.
-func Once(store *idempotency.Store, operation OperationFunc, f OnceFunc) Handler {
-	return onceHandler{store: store, operation: operation, f: f}
+//
+// It costs one read more than Tx.
+type Once struct {
+	Store     *idempotency.Store
+	Operation OperationFunc
+	// Effect does the work inside the transaction that acknowledges the message, and returns the result to keep.
+	// idempotency.Refuse ends the operation with a refusal that is kept.
+	Effect func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) (idempotency.Result, error)
+	// Replayed, if it is set, is called in Effect's place for a message whose operation had ended, with the receipt, in
+	// the transaction that acknowledges the message: to answer it, say.
+	Replayed func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message, receipt idempotency.Receipt) error
 }
 
-type onceHandler struct {
-	one
-	store     *idempotency.Store
-	operation OperationFunc
-	f         OnceFunc
-}
-
-func (h onceHandler) check() error {
-	if h.store == nil || h.operation == nil || h.f == nil {
-		return errors.New("the store, the operation and the function must all be set")
+func (h Once) check() error {
+	if h.Store == nil || h.Operation == nil || h.Effect == nil {
+		return errors.New("Once.Store, Operation and Effect must all be set")
 	}
 	return nil
 }
 
-func (h onceHandler) tune(*Config) {}
+func (h Once) batch(Config) int { return 1 }
+
+func (h Once) tune(*Config) {}
 
 // uncertainPause is how long a message waits whose operation waits for a reconciliation.
 const uncertainPause = time.Minute
 
-func (h onceHandler) run(p *Processor, ds []*delivery) {
+func (h Once) run(p *Processor, ds []*delivery) {
 	ds[0].outcome = h.outcome(p, ds[0])
 }
 
-func (h onceHandler) outcome(p *Processor, d *delivery) Outcome {
+func (h Once) outcome(p *Processor, d *delivery) Outcome {
 	// One claim a delivery: by it a later run knows what an earlier one has left.
 	claim, err := h.claim(d.message)
 	if err != nil {
@@ -65,8 +65,11 @@ func (h onceHandler) outcome(p *Processor, d *delivery) Outcome {
 	var receipt idempotency.Receipt // of the last run
 	v := h.settle(p, d, func(ctx context.Context, tx backend.Tx) (err error) {
 		receipt, err = claim.Do(ctx, tx.Spanner(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) (idempotency.Result, error) {
-			return h.f(ctx, tx, d.message)
+			return h.Effect(ctx, tx, d.message)
 		})
+		if err == nil && receipt.Replayed && h.Replayed != nil {
+			return h.Replayed(ctx, tx.Spanner(), d.message, receipt)
+		}
 		return err
 	})
 	var refusal *idempotency.Refusal
@@ -85,20 +88,20 @@ func (h onceHandler) outcome(p *Processor, d *delivery) Outcome {
 	return outcome
 }
 
-func (h onceHandler) claim(m *queue.Message) (claim *idempotency.Claim, err error) {
+func (h Once) claim(m *queue.Message) (claim *idempotency.Claim, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &PanicError{Value: v}
 		}
 	}()
-	op, fp, err := h.operation(m)
+	op, fp, err := h.Operation(m)
 	if err != nil {
 		return nil, err
 	}
-	return h.store.Claim(op, fp)
+	return h.Store.Claim(op, fp)
 }
 
-func (h onceHandler) settle(p *Processor, d *delivery, body func(context.Context, backend.Tx) error) settle.Verdict {
+func (h Once) settle(p *Processor, d *delivery, body func(context.Context, backend.Tx) error) settle.Verdict {
 	return p.settle(d, func(ctx context.Context, tx backend.Tx) error {
 		err := p.call(ctx, []*delivery{d}, func(ctx context.Context) error { return body(ctx, tx) })
 		if err != nil {

@@ -61,10 +61,10 @@ func TestF23CopiesOfOneOperation(t *testing.T) {
 			w, store := onceWorld(t)
 			w.sendPayload("k five", ids(n)...)
 			var calls atomic.Int64
-			h := processor.Once(store, operationOf, func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) (idempotency.Result, error) {
+			h := processor.Once{Store: store, Operation: operationOf, Effect: func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) (idempotency.Result, error) {
 				calls.Add(1)
 				return grant(ctx, tx, m)
-			})
+			}}
 			a, b := w.handle(w.queue, h), w.handle(w.openQueue(w.db.Client(t)), h)
 			ended := func(o processor.Outcome) int64 { return a.Figures().Deliveries[o] + b.Figures().Deliveries[o] }
 			wait(t, "the end", func() bool { return ended(processor.Done)+ended(processor.Duplicate) >= int64(n) })
@@ -88,11 +88,15 @@ func TestF23CopiesOfOneOperation(t *testing.T) {
 func TestOnceAcrossMessages(t *testing.T) {
 	t.Parallel()
 	w, store := onceWorld(t)
-	r := w.handle(w.queue, processor.Once(store, operationOf, grant))
+	r := w.handle(w.queue, processor.Once{Store: store, Operation: operationOf, Effect: grant,
+		Replayed: func(ctx context.Context, tx *spanner.ReadWriteTransaction, _ *queue.Message, receipt idempotency.Receipt) error {
+			return effect(ctx, tx, "answered "+string(receipt.Body))
+		}})
 	w.sendPayload("k five", "m1")
 	r.outcome(processor.Done, 1)
 	w.sendPayload("k five", "m1")
 	r.outcome(processor.Duplicate, 1)
+	require.EqualValues(t, 1, w.effects("answered k five"), "the duplicate was answered, in its own commit")
 	w.sendPayload("k six", "m2")
 	r.outcome(processor.DeadLettered, 1)
 	w.sendPayload("nonsense", "m3")
@@ -108,13 +112,13 @@ func TestOnceRefusal(t *testing.T) {
 	t.Parallel()
 	w, store := onceWorld(t)
 	var calls atomic.Int64
-	r := w.handle(w.queue, processor.Once(store, operationOf, func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) (idempotency.Result, error) {
+	r := w.handle(w.queue, processor.Once{Store: store, Operation: operationOf, Effect: func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) (idempotency.Result, error) {
 		calls.Add(1)
 		if err := effect(ctx, tx, "k"); err != nil {
 			return idempotency.Result{}, err
 		}
 		return idempotency.Result{}, idempotency.Refuse(idempotency.Result{Code: 402})
-	}))
+	}})
 	w.sendPayload("k five", "m1")
 	r.outcome(processor.Done, 1)
 	w.sendPayload("k five", "m2")
@@ -151,9 +155,9 @@ func TestOnceInProgress(t *testing.T) {
 		steps <- err
 	}()
 	<-started
-	r := w.handle(w.queue, processor.Once(store, operationOf, func(context.Context, *spanner.ReadWriteTransaction, *queue.Message) (idempotency.Result, error) {
+	r := w.handle(w.queue, processor.Once{Store: store, Operation: operationOf, Effect: func(context.Context, *spanner.ReadWriteTransaction, *queue.Message) (idempotency.Result, error) {
 		return idempotency.Result{}, errors.New("must not run")
-	}), maxAttempts(1))
+	}}, maxAttempts(1))
 	w.sendPayload("k five", "m1")
 	r.outcome(processor.Snoozed, 1)
 	close(finish)
@@ -177,7 +181,7 @@ func TestF03OwnReceipt(t *testing.T) {
 			t.Parallel()
 			w, store := onceWorld(t)
 			h := w.fault(fault.Rule{Method: "Commit", Tag: "queue=Q", Nth: 1, Do: action})
-			r := w.handle(w.queue, processor.Once(store, operationOf, grant))
+			r := w.handle(w.queue, processor.Once{Store: store, Operation: operationOf, Effect: grant})
 			w.sendPayload("k five", "m1")
 			w.applied(h)
 			r.outcome(processor.Done, 1)
@@ -193,9 +197,9 @@ func TestF03OwnReceipt(t *testing.T) {
 func TestOnceCosts(t *testing.T) {
 	t.Parallel()
 	w, store := onceWorld(t)
-	r := w.handle(w.queue, processor.Once(store, operationOf, func(context.Context, *spanner.ReadWriteTransaction, *queue.Message) (idempotency.Result, error) {
+	r := w.handle(w.queue, processor.Once{Store: store, Operation: operationOf, Effect: func(context.Context, *spanner.ReadWriteTransaction, *queue.Message) (idempotency.Result, error) {
 		return idempotency.Result{}, nil
-	}))
+	}})
 	before := w.db.Front().RPCs()
 	for i := range 10 {
 		w.sendPayload(fmt.Sprintf("k%d five", i), fmt.Sprint("m", i))
