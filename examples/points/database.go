@@ -14,6 +14,7 @@ import (
 	"github.com/spanqueue/spanqueue/emulator"
 	"github.com/spanqueue/spanqueue/emulator/front"
 	"github.com/spanqueue/spanqueue/emulator/front/fault"
+	"github.com/spanqueue/spanqueue/idempotency"
 	"github.com/spanqueue/spanqueue/queue"
 	"github.com/spanqueue/spanqueue/schema"
 )
@@ -27,6 +28,7 @@ type database struct {
 	name     string
 	client   *spanner.Client
 	queue    *queue.Queue
+	records  *idempotency.Store
 }
 
 // openDatabase starts an emulator and creates queue, tables and accounts on it.
@@ -59,6 +61,9 @@ func openDatabase(ctx context.Context, opening map[string]int64, log *slog.Logge
 	if db.queue, err = queue.New(db.client, purchases, queue.LeaseLength(leaseLength)); err != nil {
 		return db, err
 	}
+	if db.records, err = idempotency.New(db.client, records, idempotency.Config{Logger: log}); err != nil {
+		return db, err
+	}
 	return db, db.openAccounts(ctx, opening)
 }
 
@@ -72,6 +77,7 @@ func (db *database) applySchema(ctx context.Context) error {
 		purchases,
 		schema.Attempts{Queue: purchases},    // the processor remembers there how often a message was tried
 		schema.DeadLetters{Queue: purchases}, // and moves there what fails for good
+		records,
 		tables)
 	return err
 }

@@ -63,7 +63,7 @@ func play(ctx context.Context, o options, hire newWorker, out io.Writer, log *sl
 	r.lostAnswers = d.faults.lostAnswers()
 	r.sent = int(d.producer.messages.Load())
 
-	if r.ledger, err = readLedger(ctx, db.client); err != nil {
+	if r.ledger, err = readLedger(ctx, db, r.data.grants); err != nil {
 		return nil, err
 	}
 	r.verdict = judge(r.expected, r.ledger, d.producer)

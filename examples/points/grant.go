@@ -9,44 +9,65 @@ import (
 	"google.golang.org/api/iterator"
 	"google.golang.org/grpc/codes"
 
+	"github.com/spanqueue/spanqueue/idempotency"
 	"github.com/spanqueue/spanqueue/processor"
 	"github.com/spanqueue/spanqueue/queue"
 )
 
-// grantPoints is the handler. When it is called, the message has been acknowledged in tx; what is written here commits
-// together with that, or not at all. So it is plain Spanner code, and it may run several times until one run commits.
-//
-// The acknowledgement sees to it that one message takes effect once. The receipt sees to it that one operation does,
-// when the producer sends it as a second message.
-func grantPoints(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) error {
+// handler makes the handler. The acknowledgement, which comes first in the same transaction, sees to it that one message
+// takes effect once. The record of the operation sees to it that one operation does, when the producer sends it as a
+// second message.
+func handler(records *idempotency.Store) processor.Handler {
+	return processor.Once{Store: records, Operation: operationOf, Effect: grantPoints, Replayed: answerAgain}
+}
+
+// grantPoints does the work of an operation. When it is called, the message has been acknowledged in tx; what is written
+// here commits together with that and with the record, or not at all. So it is plain Spanner code, and it may run several
+// times until one run commits.
+func grantPoints(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) (idempotency.Result, error) {
 	var g grant
 	if err := json.Unmarshal(m.Payload, &g); err != nil {
-		return processor.DeadLetter(err) // it will not get better; somebody should look at it
+		return idempotency.Result{}, processor.DeadLetter(err) // it will not get better; somebody should look at it
 	}
 	if flaw := g.flaw(); flaw != "" {
-		return write(tx, refusedAnswer(g, flaw))
+		return refuse(tx, g, flaw)
 	}
-
-	first, err := readReceipt(ctx, tx, g.operation)
-	switch {
-	case err != nil:
-		return err
-	case first != nil && first.Points != g.Points:
-		return write(tx, refusedAnswer(g, "other points than the first time"))
-	case first != nil:
-		return write(tx, replayedAnswer(g, first))
-	}
-
 	balance, err := addPoints(ctx, tx, g)
 	switch {
 	case errors.Is(err, errNoAccount):
-		return write(tx, refusedAnswer(g, "no such account"))
+		return refuse(tx, g, "no such account")
 	case spanner.ErrCode(err) == codes.OutOfRange: // the statement failed; the transaction goes on
-		return write(tx, refusedAnswer(g, "more than the balance can hold"))
+		return refuse(tx, g, "more than the balance can hold")
 	case err != nil:
+		return idempotency.Result{}, err
+	}
+	if err := write(tx, grantedAnswer(g, balance)); err != nil {
+		return idempotency.Result{}, err
+	}
+	return receipt{g.Points, balance}.result()
+}
+
+// answerAgain answers the second message of an operation from the receipt of the first.
+func answerAgain(_ context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message, found idempotency.Receipt) error {
+	var g grant
+	if err := json.Unmarshal(m.Payload, &g); err != nil {
 		return err
 	}
-	return write(tx, newReceipt(g, balance), grantedAnswer(g, balance))
+	first, err := parseReceipt(found)
+	if err != nil {
+		return err
+	}
+	if first == nil {
+		return write(tx, refusedAnswer(g, "refused before"))
+	}
+	return write(tx, replayedAnswer(g, first))
+}
+
+func refuse(tx *spanner.ReadWriteTransaction, g grant, reason string) (idempotency.Result, error) {
+	if err := write(tx, refusedAnswer(g, reason)); err != nil {
+		return idempotency.Result{}, err
+	}
+	return receipt{}.result()
 }
 
 // flaw says what is wrong with the grant in itself, or "".

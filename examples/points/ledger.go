@@ -4,6 +4,9 @@ import (
 	"context"
 
 	"cloud.google.com/go/spanner"
+
+	"github.com/spanqueue/spanqueue/idempotency"
+	"github.com/spanqueue/spanqueue/queue"
 )
 
 // ledger is what stands in the database at the end.
@@ -13,14 +16,14 @@ type ledger struct {
 	answers  map[operation][]answer
 }
 
-// readLedger reads everything at one timestamp.
-func readLedger(ctx context.Context, client *spanner.Client) (ledger, error) {
+// readLedger reads everything when the work is done. grants says whose receipts to look up.
+func readLedger(ctx context.Context, db *database, grants []grant) (ledger, error) {
 	l := ledger{
 		balances: make(map[string]int64),
 		receipts: make(map[operation]receipt),
 		answers:  make(map[operation][]answer),
 	}
-	tx := client.ReadOnlyTransaction()
+	tx := db.client.ReadOnlyTransaction()
 	defer tx.Close()
 	err := tx.Read(ctx, "Accounts", spanner.AllKeys(), []string{"Account", "Balance"}).Do(func(row *spanner.Row) error {
 		var account string
@@ -32,14 +35,16 @@ func readLedger(ctx context.Context, client *spanner.Client) (ledger, error) {
 	if err != nil {
 		return ledger{}, err
 	}
-	err = tx.Read(ctx, "Receipts", spanner.AllKeys(), []string{"Account", "OrderId", "Kind", "Points", "Balance"}).Do(func(row *spanner.Row) error {
-		var o operation
-		var r receipt
-		err := row.Columns(&o.Account, &o.Order, &o.Kind, &r.Points, &r.Balance)
-		l.receipts[o] = r
-		return err
-	})
-	if err != nil {
+	for _, g := range grants {
+		r, err := readReceipt(ctx, db.records, g.operation)
+		if err != nil {
+			return ledger{}, err
+		}
+		if r != nil {
+			l.receipts[g.operation] = *r
+		}
+	}
+	if err := l.readDeadLetters(ctx, db.queue); err != nil {
 		return ledger{}, err
 	}
 	err = tx.Read(ctx, "Answers", spanner.AllKeys(), answerColumns).Do(func(row *spanner.Row) error {
@@ -49,6 +54,17 @@ func readLedger(ctx context.Context, client *spanner.Client) (ledger, error) {
 		return err
 	})
 	return l, err
+}
+
+// readDeadLetters reads what was refused because the operation had been asked for with other points: such a message is
+// moved to the dead letters, for somebody to look at.
+func (l ledger) readDeadLetters(ctx context.Context, q *queue.Queue) error {
+	letters, err := q.DeadLetters().List(ctx, queue.DeadLetterFilter{Error: idempotency.ErrMismatch.Error()}, nil, 1000)
+	for _, letter := range letters {
+		o := operation{letter.Key[0].(string), letter.Key[1].(string), letter.Key[2].(string)}
+		l.answers[o] = append(l.answers[o], answer{operation: o, Outcome: refused, Reason: "other points than the first time"})
+	}
+	return err
 }
 
 // count returns how many answers there are with that outcome.

@@ -8,7 +8,7 @@
 //	database.go    the emulator, with the queue and the tables of schema.go
 //	producer.go    sends the purchases, a third of them twice
 //	worker.go      the processors that take them, and crew.go who starts and stops those
-//	grant.go       the handler, with receipt.go and answer.go: the part to copy
+//	grant.go       the handler, with receipt.go (its operations) and answer.go: the part to copy
 //	faults.go      what the database does to the workers meanwhile
 //	demo.go        one run, from its beginning to its end; progress.go shows how far it is
 //	ledger.go      what stands in the database then
@@ -94,7 +94,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) (exitCode in
 		log = slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 
-	workers := handling(grantPoints)
+	workers := handling(handler)
 	if o.unprotected {
 		workers = unprotectedWorker
 	}

@@ -18,6 +18,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/spanqueue/spanqueue/emulator/emulatortest"
+	"github.com/spanqueue/spanqueue/idempotency"
+	"github.com/spanqueue/spanqueue/processor"
 	"github.com/spanqueue/spanqueue/queue"
 )
 
@@ -147,7 +149,7 @@ func TestWithoutReceiptsTheSameCheckSeesDoubles(t *testing.T) {
 	t.Parallel()
 	o, err := parseOptions([]string{"-orders", "200"}, io.Discard)
 	require.NoError(t, err)
-	r, err := play(t.Context(), o, handling(withoutReceipts), io.Discard, slog.New(slog.DiscardHandler))
+	r, err := play(t.Context(), o, handling(func(*idempotency.Store) processor.Handler { return processor.Tx(withoutReceipts) }), io.Discard, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.Positive(t, r.verdict.twice)
 	require.Zero(t, r.verdict.twiceSentOnce)

@@ -10,6 +10,7 @@ import (
 
 	"cloud.google.com/go/spanner"
 
+	"github.com/spanqueue/spanqueue/idempotency"
 	"github.com/spanqueue/spanqueue/queue"
 )
 
@@ -22,9 +23,10 @@ const (
 // sends them again. Most of the first messages have been handled by that time; the queue knows nothing of them any more
 // and takes the second for a new message.
 type producer struct {
-	client *spanner.Client
-	queue  *queue.Queue
-	grants []grant
+	client  *spanner.Client
+	queue   *queue.Queue
+	records *idempotency.Store
+	grants  []grant
 
 	noAnswer map[operation]bool    // those to send again
 	hurried  map[operation]bool    // the few of them that are sent again at once
@@ -39,6 +41,7 @@ func newProducer(db *database, d data, e expectation, seed uint64) *producer {
 	p := &producer{
 		client:   db.client,
 		queue:    db.queue,
+		records:  db.records,
 		grants:   d.grants,
 		noAnswer: make(map[operation]bool),
 		hurried:  make(map[operation]bool),
@@ -111,8 +114,6 @@ func (p *producer) sendAgain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	snapshot := p.client.ReadOnlyTransaction()
-	defer snapshot.Close()
 	var now, later []grant
 	for _, g := range p.waiting {
 		if queued[g.operation] {
@@ -122,7 +123,7 @@ func (p *producer) sendAgain(ctx context.Context) error {
 		queued[g.operation] = true // one message of an operation at a time
 		now = append(now, g)
 		p.sent[g.operation]++
-		r, err := readReceipt(ctx, snapshot, g.operation)
+		r, err := readReceipt(ctx, p.records, g.operation)
 		if err != nil {
 			return err
 		}

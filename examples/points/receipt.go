@@ -2,38 +2,65 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
-	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/idempotency"
+	"github.com/spanqueue/spanqueue/queue"
 )
 
-// receipt is what the first message of an operation was told. It is kept for as long as the operation may be sent again.
+// receipt is what the first message of an operation was told: the result that its record keeps for as long as the
+// operation may be sent again. It is zero when the first message was refused.
 type receipt struct {
-	Points  int64 // that were granted
-	Balance int64 // after that
+	Points  int64 `json:"points"`  // that were granted
+	Balance int64 `json:"balance"` // after that
 }
 
-// reader is a transaction of either kind.
-type reader interface {
-	ReadRow(ctx context.Context, table string, key spanner.Key, columns []string) (*spanner.Row, error)
+// operationOf says which operation a message asks for, and what it asks for: another amount under the same operation is
+// not a repetition. The scope is set here, and is nothing that a payload could say.
+func operationOf(m *queue.Message) (idempotency.Operation, idempotency.Fingerprint, error) {
+	var g grant
+	if err := json.Unmarshal(m.Payload, &g); err != nil {
+		return idempotency.Operation{}, idempotency.Fingerprint{}, err
+	}
+	fingerprint, err := idempotency.FingerprintOf(g)
+	return g.record(), fingerprint, err
+}
+
+// record names the operation's record.
+func (o operation) record() idempotency.Operation {
+	key, err := json.Marshal(o) // as JSON, so that no two operations share a key
+	if err != nil {
+		panic(err) // three strings can be marshalled
+	}
+	return idempotency.Operation{Scope: "shop", Name: "grant points", Key: string(key)}
+}
+
+func (r receipt) result() (idempotency.Result, error) {
+	body, err := json.Marshal(r)
+	return idempotency.Result{Type: "application/json", Body: body}, err
 }
 
 // readReceipt returns nil when the operation has none.
-func readReceipt(ctx context.Context, tx reader, o operation) (*receipt, error) {
-	row, err := tx.ReadRow(ctx, "Receipts", o.key(), []string{"Points", "Balance"})
-	if errors.Is(err, spanner.ErrRowNotFound) {
+func readReceipt(ctx context.Context, records *idempotency.Store, o operation) (*receipt, error) {
+	found, err := records.Lookup(ctx, o.record())
+	if errors.Is(err, idempotency.ErrNoRecord) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	var r receipt
-	return &r, row.ToStruct(&r)
+	return parseReceipt(found)
 }
 
-// newReceipt is an Insert: should two transactions try to write the same receipt, the second cannot commit.
-func newReceipt(g grant, balance int64) *spanner.Mutation {
-	return spanner.Insert("Receipts",
-		[]string{"Account", "OrderId", "Kind", "Points", "Balance"},
-		[]any{g.Account, g.Order, g.Kind, g.Points, balance})
+// parseReceipt returns nil for that of a refusal.
+func parseReceipt(found idempotency.Receipt) (*receipt, error) {
+	var r receipt
+	if err := json.Unmarshal(found.Body, &r); err != nil {
+		return nil, err
+	}
+	if r == (receipt{}) {
+		return nil, nil
+	}
+	return &r, nil
 }

@@ -17,21 +17,16 @@ var purchases = schema.Queue{
 	Payload: schema.JSON(),
 }
 
-// tables hold what the handler writes. Answers has a key of its own, and not the operation's: a grant that is made twice
+// records is the table in which the operations are remembered.
+var records = schema.Operations{}
+
+// tables hold what the handler writes besides. Answers has a key of its own, and not the operation's: a grant that is made twice
 // must be able to leave two rows, or the proof would prove nothing.
 const tables = schema.SQL(`
 CREATE TABLE Accounts (
   Account STRING(20) NOT NULL,
   Balance INT64 NOT NULL,
 ) PRIMARY KEY (Account);
-
-CREATE TABLE Receipts (
-  Account STRING(20) NOT NULL,
-  OrderId STRING(20) NOT NULL,
-  Kind    STRING(20) NOT NULL,
-  Points  INT64 NOT NULL,
-  Balance INT64 NOT NULL,
-) PRIMARY KEY (Account, OrderId, Kind);
 
 CREATE TABLE Answers (
   AnswerId STRING(36) NOT NULL DEFAULT (GENERATE_UUID()),
@@ -45,5 +40,5 @@ CREATE TABLE Answers (
 ) PRIMARY KEY (AnswerId);
 `)
 
-// key is the operation as a Spanner key: of the queue and of Receipts.
+// key is the operation as a Spanner key of the queue.
 func (o operation) key() spanner.Key { return spanner.Key{o.Account, o.Order, o.Kind} }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/spanqueue/spanqueue/idempotency"
 	"github.com/spanqueue/spanqueue/processor"
 )
 
@@ -35,9 +36,9 @@ func (f figures) plus(o figures) figures {
 type newWorker func(*database, *slog.Logger) (worker, error)
 
 // handling makes workers that are processors with the given handler: the way to use the library.
-func handling(handler processor.TxFunc) newWorker {
+func handling(handler func(*idempotency.Store) processor.Handler) newWorker {
 	return func(db *database, log *slog.Logger) (worker, error) {
-		p, err := processor.New(db.queue, processor.Tx(handler), processor.Config{
+		p, err := processor.New(db.queue, handler(db.records), processor.Config{
 			Concurrency: concurrency,
 			Logger:      log,
 		})
