@@ -245,6 +245,26 @@ func TestDeadLettersRedriveAll(t *testing.T) {
 	require.Equal(t, "2 redriven, 0 kept, 0 gone\n", errs)
 }
 
+// A letter that is older than the operation records is redriven only by force.
+func TestDeadLettersRedriveOld(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.bury(spanner.Key{"a", 1}, "", "attempts", "")
+	_, _, err := w.run("deadletters", "redrive", "--retention", "1ns", a)
+	require.ErrorContains(t, err, "older than --retention, 1ns")
+	require.ErrorContains(t, err, "--force")
+	out, errs, err := w.run("deadletters", "redrive", "--retention", "1ns", "--all")
+	require.NoError(t, err)
+	require.Empty(t, out)
+	require.Contains(t, errs, "are left alone")
+	require.Zero(t, w.ready())
+	_, _, err = w.run("deadletters", "redrive", "--retention", "-1s", a)
+	require.ErrorContains(t, err, "--retention is -1s")
+	require.Equal(t, "redriven "+a+"\n", w.ok("deadletters", "redrive", "--retention", "1ns", "--force", a))
+	b := w.bury(spanner.Key{"b", 1}, "", "attempts", "")
+	require.Equal(t, "redriven "+b+"\n", w.ok("deadletters", "redrive", "--retention", "0s", b))
+}
+
 func TestDeadLettersDiscard(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
