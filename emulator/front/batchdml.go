@@ -19,19 +19,26 @@ func (s *Server) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBatc
 	if err != nil {
 		return nil, err
 	}
-	statements, touched, refusal := s.batch(ctx, sess, req.GetStatements())
-	if refusal != nil && len(statements) == 0 {
+	accepted, _, refusal := s.batch(ctx, sess, req.GetStatements())
+	if refusal != nil && len(accepted) == 0 {
 		return &spannerpb.ExecuteBatchDmlResponse{Status: status.Convert(refusal).Proto()}, nil
 	}
 	p, err := s.place(ctx, sess, req.GetTransaction(), req.GetRequestOptions().GetTransactionTag())
 	if err != nil {
 		return nil, err
 	}
-	p.touch(touched)
 	var r *spannerpb.ExecuteBatchDmlResponse
 	err = p.run(ctx, req.GetLastStatements() && refusal == nil, func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) error {
+		// Again: the schema may have changed while the transaction waited for its turn.
+		var touched []string
+		accepted, touched, refusal = s.batch(ctx, sess, req.GetStatements())
+		if refusal != nil && len(accepted) == 0 {
+			r = new(spannerpb.ExecuteBatchDmlResponse)
+			return nil
+		}
+		p.touch(touched)
 		b := shallow(req)
-		b.Session, b.Transaction, b.Statements = session, sel, statements
+		b.Session, b.Transaction, b.Statements = session, sel, accepted
 		var err error
 		r, err = s.pool.Client().ExecuteBatchDml(ctx, b)
 		return err

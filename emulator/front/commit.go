@@ -60,26 +60,28 @@ func (s *Server) commitTransaction(ctx context.Context, req *spannerpb.CommitReq
 	})
 }
 
-// commitSingleUse takes its turn as any other write does. Once it has come, the commit is not given up any more.
+// commitSingleUse takes its turn as any other write does. Once it has come, the commit is not given up any more. What the
+// mutations mean is judged by the schema of that moment.
 func (s *Server) commitSingleUse(ctx context.Context, sess ident.Session, req *spannerpb.CommitRequest) (*spannerpb.CommitResponse, error) {
-	ms, touched, err := s.queues.RewriteMutations(ctx, sess.Database, req.GetMutations())
-	if err != nil {
-		return nil, err
-	}
 	var resp *spannerpb.CommitResponse
-	err = s.txns.InTurn(ctx, sess.Database, func(ctx context.Context) error {
+	err := s.txns.InTurn(ctx, sess.Database, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 		defer cancel()
-		return s.pool.With(ctx, sess.Database, func(session string) error {
+		ms, touched, err := s.queues.RewriteMutations(ctx, sess.Database, req.GetMutations())
+		if err != nil {
+			return err
+		}
+		err = s.pool.With(ctx, sess.Database, func(session string) error {
 			r := shallow(req)
 			r.Session, r.PrecommitToken, r.Mutations = session, nil, ms
 			var err error
 			resp, err = s.pool.Client().Commit(ctx, r)
 			return err
 		})
+		if err == nil {
+			s.queues.Committed(sess.Database, touched)
+		}
+		return err
 	})
-	if err == nil {
-		s.queues.Committed(sess.Database, touched)
-	}
 	return resp, err
 }

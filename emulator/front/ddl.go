@@ -8,6 +8,8 @@ import (
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/spanqueue/spanqueue/emulator/front/internal/queues"
 )
 
 // createDatabase needs no turn: nobody knows the database yet.
@@ -24,7 +26,7 @@ func (s *Server) createDatabase(ctx context.Context, req *databasepb.CreateDatab
 	if err == nil {
 		s.dialects.remember(database, req.GetDatabaseDialect())
 	}
-	return op, err
+	return op, queues.ExplainDDL(err, req.GetExtraStatements())
 }
 
 // createdID is the name in CREATE DATABASE. What is none is the emulator's to refuse.
@@ -62,7 +64,7 @@ func (s *Server) updateDatabaseDDL(ctx context.Context, req *databasepb.UpdateDa
 		if err == nil {
 			op = s.declared.remember(op, req.GetStatements())
 		}
-		return err
+		return queues.ExplainDDL(err, req.GetStatements())
 	})
 	return op, err
 }

@@ -27,7 +27,11 @@ func (s *Server) executeSQL(ctx context.Context, req *spannerpb.ExecuteSqlReques
 	}
 	p.touch(touched)
 	return p.resultSet(ctx, req.GetLastStatement(), func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (*spannerpb.ResultSet, error) {
-		return s.pool.Client().ExecuteSql(ctx, s.statement(req, session, sel, token))
+		r, err := s.statement(ctx, sess.Database, req, session, sel, token)
+		if err != nil {
+			return nil, err
+		}
+		return s.pool.Client().ExecuteSql(ctx, r)
 	})
 }
 
@@ -50,14 +54,22 @@ func (s *Server) executeStreamingSQL(req *spannerpb.ExecuteSqlRequest, out grpc.
 	}
 	p.touch(touched)
 	return p.stream(out, req.GetLastStatement(), func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (resultStream, error) {
-		return s.pool.Client().ExecuteStreamingSql(ctx, s.statement(req, session, sel, token))
+		r, err := s.statement(ctx, sess.Database, req, session, sel, token)
+		if err != nil {
+			return nil, err
+		}
+		return s.pool.Client().ExecuteStreamingSql(ctx, r)
 	})
 }
 
-// statement is the request for the emulator.
-func (s *Server) statement(req *spannerpb.ExecuteSqlRequest, session string, sel *spannerpb.TransactionSelector, token []byte) *spannerpb.ExecuteSqlRequest {
+// statement is the request for the emulator. The queues are asked again: the schema may have changed while the
+// transaction waited for its turn.
+func (s *Server) statement(ctx context.Context, database string, req *spannerpb.ExecuteSqlRequest, session string, sel *spannerpb.TransactionSelector, token []byte) (*spannerpb.ExecuteSqlRequest, error) {
+	if _, _, err := s.queues.Statement(ctx, database, req.GetSql()); err != nil {
+		return nil, err
+	}
 	r := shallow(req)
 	r.Session, r.Transaction, r.PartitionToken = session, sel, token
 	r.Sql = s.queues.RewriteClock(req.GetSql())
-	return r
+	return r, nil
 }

@@ -19,10 +19,10 @@ func (q *Queues) RewriteDDL(ctx context.Context, database string, statements []s
 	if err != nil {
 		return nil, err
 	}
-	b := batch{before: c, queues: q, changed: make(map[string]*backing.Queue)}
+	b := batch{database: database, before: c, queues: q, changed: make(map[string]*backing.Queue), empty: make(map[string]bool)}
 	var out []string
 	for _, sql := range statements {
-		rewritten, err := b.rewrite(sql)
+		rewritten, err := b.rewrite(ctx, sql)
 		if err != nil {
 			return nil, err
 		}
@@ -31,11 +31,34 @@ func (q *Queues) RewriteDDL(ctx context.Context, database string, statements []s
 	return out, nil
 }
 
+// ExplainDDL replaces an error that the emulator gave for a batch, if the reason is a queue that it cannot keep: it
+// answers INTERNAL for a type that it does not know.
+func ExplainDDL(err error, statements []string) error {
+	if status.Code(err) != codes.Internal {
+		return err
+	}
+	for _, sql := range statements {
+		statement, parseErr := schema.ParseStatement(sql)
+		create, ok := statement.(*schema.CreateQueue)
+		if parseErr != nil || !ok {
+			continue
+		}
+		for _, c := range create.Queue.KeyColumns {
+			if c.Type.Kind == schema.KindUUID {
+				return status.Errorf(codes.Unimplemented, "CREATE QUEUE %s: the column %s is of type UUID, which the emulator behind this front does not have. Use STRING(36).", create.Queue.Name, c.Name)
+			}
+		}
+	}
+	return err
+}
+
 // batch follows the queues through a batch of statements.
 type batch struct {
-	before  *catalogue
-	queues  *Queues
-	changed map[string]*backing.Queue // by name in lower case; nil: dropped
+	database string
+	before   *catalogue
+	queues   *Queues
+	changed  map[string]*backing.Queue // by name in lower case; nil: dropped
+	empty    map[string]bool           // those created in the batch
 }
 
 func (b *batch) find(name string) *backing.Queue {
@@ -45,7 +68,23 @@ func (b *batch) find(name string) *backing.Queue {
 	return b.before.find(name)
 }
 
-func (b *batch) rewrite(sql string) ([]string, error) {
+// all are the queues as they are after the statements so far.
+func (b *batch) all() []*backing.Queue {
+	var all []*backing.Queue
+	for name, queue := range b.before.queues {
+		if _, changed := b.changed[name]; !changed {
+			all = append(all, queue)
+		}
+	}
+	for _, queue := range b.changed {
+		if queue != nil {
+			all = append(all, queue)
+		}
+	}
+	return all
+}
+
+func (b *batch) rewrite(ctx context.Context, sql string) ([]string, error) {
 	statement, err := schema.ParseStatement(sql)
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "Error parsing Spanner DDL statement: %s : %v", sql, err)
@@ -53,10 +92,10 @@ func (b *batch) rewrite(sql string) ([]string, error) {
 	switch s := statement.(type) {
 	case *schema.CreateQueue:
 		return b.create(s, sql), nil
+	case *schema.AlterQueue:
+		return b.alter(ctx, s)
 	case *schema.DropQueue:
 		return b.drop(s)
-	case *schema.AlterQueue:
-		return nil, status.Errorf(codes.Unimplemented, "ALTER QUEUE %s: this front cannot alter a queue; drop and create it", s.Name)
 	}
 	return []string{sql}, b.checkOther(sql)
 }
@@ -66,8 +105,45 @@ func (b *batch) create(s *schema.CreateQueue, sql string) []string {
 		return nil
 	}
 	queue := backing.New(s.Queue)
-	b.changed[strings.ToLower(queue.Name())] = queue
-	return queue.Create(strings.TrimSpace(sql), s.IfNotExists, b.queues.opts.ClockOffset)
+	name := strings.ToLower(queue.Name())
+	b.changed[name], b.empty[name] = queue, true
+	return queue.Create(strings.TrimSpace(sql), b.queues.opts.ClockOffset)
+}
+
+func (b *batch) alter(ctx context.Context, s *schema.AlterQueue) ([]string, error) {
+	queue := b.find(s.Name)
+	if queue == nil {
+		return nil, errNoQueue(s.Name)
+	}
+	definition, err := queue.Definition.Alter(s.Change)
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	altered := backing.New(definition)
+	if queue.Rebuilds(altered) {
+		empty, err := b.isEmpty(ctx, queue)
+		if err != nil {
+			return nil, err
+		}
+		if !empty {
+			return nil, status.Errorf(codes.Unimplemented, "ALTER QUEUE %s: between INTERLEAVE IN and INTERLEAVE IN PARENT this front can change a queue only while it has no messages, because the emulator cannot.", queue.Name())
+		}
+	}
+	b.changed[strings.ToLower(queue.Name())] = altered
+	return queue.Alter(altered, b.queues.opts.ClockOffset), nil
+}
+
+// isEmpty is a promise only while the batch has the database's turn.
+func (b *batch) isEmpty(ctx context.Context, queue *backing.Queue) (empty bool, err error) {
+	if b.empty[strings.ToLower(queue.Name())] {
+		return true, nil
+	}
+	err = b.queues.store.Outside(ctx, b.database, func(ctx context.Context, q Querier) error {
+		rs, err := q.Read(ctx, queue.ReadAny())
+		empty = len(rs.GetRows()) == 0
+		return err
+	})
+	return empty, err
 }
 
 func (b *batch) drop(s *schema.DropQueue) ([]string, error) {
@@ -82,14 +158,23 @@ func (b *batch) drop(s *schema.DropQueue) ([]string, error) {
 	return queue.Drop(), nil
 }
 
-// checkOther refuses to alter or drop a queue's table behind its back.
+// checkOther refuses to alter or drop a queue's table, or what belongs to it, behind its back, and to drop a table that
+// a queue is interleaved in where the emulator does not know of it.
 func (b *batch) checkOther(sql string) error {
 	d, ok := tvf.ScanDDL(sql)
-	if !ok || d.Verb == "CREATE" || d.Kind != "TABLE" {
+	if !ok || d.Verb == "CREATE" {
 		return nil
 	}
-	if queue := b.find(d.Name); queue != nil {
-		return status.Errorf(codes.InvalidArgument, "%s TABLE %s: it is a queue; use %s QUEUE.", d.Verb, d.Name, d.Verb)
+	for _, queue := range b.all() {
+		parent := queue.Definition.Interleave
+		switch {
+		case d.Kind == "TABLE" && strings.EqualFold(d.Name, queue.Name()):
+			return status.Errorf(codes.InvalidArgument, "%s TABLE %s: it is a queue; use %s QUEUE.", d.Verb, d.Name, d.Verb)
+		case queue.Owns(d.Name):
+			return status.Errorf(codes.InvalidArgument, "%s %s %s: it belongs to the queue %s.", d.Verb, d.Kind, d.Name, queue.Name())
+		case d.Kind == "TABLE" && d.Verb == "DROP" && !parent.InParent && strings.EqualFold(d.Name, parent.Table):
+			return status.Errorf(codes.FailedPrecondition, "Cannot drop table %s with interleaved tables: %s.", d.Name, queue.Name())
+		}
 	}
 	return nil
 }

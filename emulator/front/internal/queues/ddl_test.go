@@ -72,7 +72,15 @@ func TestDDLThatIsRefused(t *testing.T) {
 		"DROP QUEUE Nothing":                     {codes.NotFound, "Queue not found: Nothing"},
 		"DROP TABLE Tasks":                       {codes.InvalidArgument, "use DROP QUEUE"},
 		"ALTER TABLE `tasks` ADD COLUMN X INT64": {codes.InvalidArgument, "use ALTER QUEUE"},
-		"ALTER QUEUE Tasks SET OPTIONS (disable_send = true)": {codes.Unimplemented, "ALTER QUEUE"},
+		"ALTER QUEUE Nothing SET OPTIONS (disable_send = true)":                           {codes.NotFound, "Queue not found: Nothing"},
+		"ALTER QUEUE Tasks SET OPTIONS (disable_send = 1)":                                {codes.InvalidArgument, "TRUE, FALSE or NULL"},
+		"ALTER QUEUE Tasks SET ON DELETE CASCADE":                                         {codes.InvalidArgument, "not interleaved"},
+		"ALTER QUEUE Tasks SET INTERLEAVE IN PARENT T":                                    {codes.InvalidArgument, "parent cannot change"},
+		"ALTER QUEUE Tasks DROP ROW DELETION POLICY":                                      {codes.InvalidArgument, "there is none"},
+		"ALTER QUEUE Tasks REPLACE ROW DELETION POLICY (OLDER_THAN(X, INTERVAL 1 DAY))":   {codes.InvalidArgument, "there is none"},
+		"ALTER QUEUE Tasks ADD ROW DELETION POLICY (OLDER_THAN(Payload, INTERVAL 1 DAY))": {codes.InvalidArgument, "Payload"},
+		"DROP INDEX spanqueue_sent_Tasks":                                                 {codes.InvalidArgument, "belongs to the queue Tasks"},
+		"ALTER TABLE SPANQUEUE_QUEUE_TASKS ALTER COLUMN Declaration SET DEFAULT ('')":     {codes.InvalidArgument, "belongs to the queue Tasks"},
 	} {
 		_, err := q.RewriteDDL(t.Context(), emptyDB, []string{"CREATE TABLE T (Id INT64) PRIMARY KEY (Id)", sql})
 		require.Equal(t, c.code, status.Code(err), "%s: %v", sql, err)

@@ -51,5 +51,15 @@
 //     when a message has passed.
 //   - A hidden key column is not part of *, as in a table.
 //   - Arguments are named; max_duration defaults to 20 minutes and max_batch_size to 100.
-//   - A message of a queue with disable_delivery is kept and not delivered.
+//   - A message of a queue with disable_delivery is kept and not delivered. The option is obeyed at once: a stream that is
+//     open stays open and sends nothing more, and goes on when delivery is enabled again. What was sent can be renewed and
+//     acknowledged meanwhile. disable_send refuses a send when its commit or statement has the turn; ALTER QUEUE waits for
+//     a transaction that has sent by then.
+//   - A queue that is dropped and created again, with the same columns and in one batch, keeps its open streams.
+//
+// # What the emulator cannot do, and what is done instead
+//
+//   - INTERLEAVE IN without PARENT: the table and the key are checked, and nothing is stored side by side. Between that
+//     and INTERLEAVE IN PARENT a queue can be altered while it has no messages, and is UNIMPLEMENTED otherwise.
+//   - A key column of type UUID: UNIMPLEMENTED.
 package queues

@@ -26,7 +26,7 @@ type emptyStore struct {
 func newEmptyStore(t testing.TB, ddl string) *emptyStore {
 	statement, err := schema.ParseStatement(ddl)
 	require.NoError(t, err)
-	created := backing.New(statement.(*schema.CreateQueue).Queue).Create(ddl, false, 0)
+	created := backing.New(statement.(*schema.CreateQueue).Queue).Create(ddl, 0)
 	declaration := created[len(created)-1]
 	from, to := strings.Index(declaration, "DEFAULT (")+len("DEFAULT ("), strings.LastIndex(declaration, ")\n)")
 	return &emptyStore{declaration: declaration[from:to]}

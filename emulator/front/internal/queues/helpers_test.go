@@ -3,6 +3,7 @@ package queues_test
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"testing"
 	"time"
 
@@ -194,4 +195,26 @@ func (b *bench) renew(tokens ...string) []renewal {
 		rows = append(rows, r)
 	}
 	return rows
+}
+
+func insertUser(id int) *spannerpb.Mutation {
+	return &spannerpb.Mutation{Operation: &spannerpb.Mutation_Insert{Insert: &spannerpb.Mutation_Write{
+		Table: "Users", Columns: []string{"Id"}, Values: []*structpb.ListValue{key(fmt.Sprint(id))},
+	}}}
+}
+
+func deleteUser(id int) *spannerpb.Mutation {
+	return &spannerpb.Mutation{Operation: &spannerpb.Mutation_Delete_{Delete: &spannerpb.Mutation_Delete{
+		Table: "Users", KeySet: &spannerpb.KeySet{Keys: []*structpb.ListValue{key(fmt.Sprint(id))}},
+	}}}
+}
+
+func sendChild(id, n string) *spannerpb.Mutation {
+	return &spannerpb.Mutation{Operation: &spannerpb.Mutation_Send_{Send: &spannerpb.Mutation_Send{
+		Queue: "Child", Key: key(id, n), Payload: structpb.NewStringValue("x"),
+	}}}
+}
+
+func ackChild(id, n string) *spannerpb.Mutation {
+	return &spannerpb.Mutation{Operation: &spannerpb.Mutation_Ack_{Ack: &spannerpb.Mutation_Ack{Queue: "Child", Key: key(id, n)}}}
 }

@@ -2,7 +2,6 @@ package queues
 
 import (
 	"context"
-	"reflect"
 	"sync"
 	"time"
 
@@ -29,6 +28,7 @@ type reader struct {
 	receivers []*receiver // in the order in which they are served next
 	news      news
 	changed   bool  // the schema may have
+	paused    bool  // delivery is disabled
 	ended     error // set by end, before ctx ends
 }
 
@@ -43,6 +43,8 @@ func newReader(q *Queues, db *database, queue *backing.Queue) *reader {
 		wake:   make(chan struct{}, 1),
 		ctx:    ctx,
 		cancel: cancel,
+		// The schema may have changed since the queue was read, before anybody could tell this reader.
+		changed: true,
 	}
 }
 
@@ -140,37 +142,57 @@ func (r *reader) serve(ctx context.Context) error {
 	}
 }
 
-// untilNext is how long the reader may sleep unless it is woken. While no receiver waits that is for ever: the next
-// one that asks wakes it.
+// untilNext is how long the reader may sleep unless it is woken. While no receiver waits, or delivery is disabled, that
+// is for ever: the next one that asks wakes it, or the change of the schema.
 func (r *reader) untilNext() time.Duration {
 	const forEver = 1 << 62
 	next, some := r.ledger.Next()
-	if !some || !r.wanted() {
+	if !some || !r.wanted() || !r.mayDeliver() {
 		return forEver
 	}
 	return max(0, time.Until(next))
 }
 
-// checkSchema ends the reader if its queue is gone or is another one now.
+// checkSchema ends the reader if its queue is gone or is another one now, and obeys what an ALTER QUEUE said.
 func (r *reader) checkSchema(ctx context.Context) (gone bool, err error) {
 	r.mu.Lock()
 	changed := r.changed
-	r.changed = false
 	r.mu.Unlock()
 	if !changed {
 		return false, nil
 	}
+	_, version := r.db.current()
 	_, c, err := r.queues.catalogue(ctx, r.db.name)
 	if err != nil {
-		r.mu.Lock()
-		r.changed = true
-		r.mu.Unlock()
 		return false, err
 	}
-	if now := c.find(r.queue.Name()); now != nil && reflect.DeepEqual(now.Definition, r.queue.Definition) {
-		return false, nil
+	now := c.find(r.queue.Name())
+	if now == nil || !r.queue.SameMessages(now) {
+		r.db.leave(r)
+		r.end(status.Errorf(codes.NotFound, "Queue %s was dropped", r.queue.Name()))
+		return true, nil
 	}
-	r.db.leave(r)
-	r.end(status.Errorf(codes.NotFound, "Queue %s was dropped", r.queue.Name()))
-	return true, nil
+	r.obey(now, version)
+	return false, nil
+}
+
+// obey takes over the queue's options as they stood at a version of the schema, unless that has changed since.
+func (r *reader) obey(now *backing.Queue, version int) {
+	r.db.mu.Lock()
+	defer r.db.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.paused = now.Definition.Options.DisableDelivery
+	r.changed = r.db.version != version
+	if r.changed {
+		r.rouse()
+	}
+}
+
+// mayDeliver is false while delivery is disabled, and while it may have been: from the moment of a schema change until
+// the reader has looked at it.
+func (r *reader) mayDeliver() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.paused && !r.changed
 }

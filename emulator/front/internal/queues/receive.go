@@ -115,6 +115,10 @@ func (r *receiving) loop(ctx context.Context) error {
 
 // deliver tests a batch, leases what passes, and sends it.
 func (r *receiving) deliver(ctx context.Context, rec *receiver, messages []backing.Message) error {
+	if !r.reader.mayDeliver() {
+		r.reader.putBack(rec, messages)
+		return nil
+	}
 	rows := make([][]*structpb.Value, len(messages))
 	for i, m := range messages {
 		rows[i] = m.Values
@@ -191,8 +195,8 @@ func (r *receiving) sendRows(ctx context.Context, leased []leasedRow, token func
 		return err
 	}
 	for i, row := range leased {
-		if r.owner.isLost() || ctx.Err() != nil {
-			return nil // the loop finds the reason
+		if r.owner.isLost() || ctx.Err() != nil || !r.reader.mayDeliver() {
+			return nil // the loop finds the reason, or asks again for what it has not sent
 		}
 		tried = i + 1
 		if !r.reader.ledger.Live(row.lease.Token) {

@@ -72,25 +72,28 @@ func (b *bench) newQueues(opts queues.Options) *queues.Queues {
 	return q
 }
 
-func (b *bench) wait(op *longrunningpb.Operation, err error) {
-	b.t.Helper()
-	for err == nil && !op.GetDone() {
-		op, err = b.ops.GetOperation(context.Background(), &longrunningpb.GetOperationRequest{Name: op.GetName()})
-	}
-	require.NoError(b.t, err)
-	require.NoError(b.t, status.FromProto(op.GetError()).Err())
-}
-
 // ddl runs statements as the front would.
 func (b *bench) ddl(statements ...string) {
 	b.t.Helper()
+	require.NoError(b.t, b.tryDDL(statements...))
+}
+
+func (b *bench) tryDDL(statements ...string) error {
 	rewritten, err := b.queues.RewriteDDL(context.Background(), b.name, statements)
-	require.NoError(b.t, err)
+	if err != nil {
+		return err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	defer b.queues.DDLChanged(b.name)
 	op, err := b.admin.UpdateDatabaseDdl(context.Background(), &databasepb.UpdateDatabaseDdlRequest{Database: b.name, Statements: rewritten})
-	b.wait(op, err)
-	b.queues.DDLChanged(b.name)
+	for err == nil && !op.GetDone() {
+		op, err = b.ops.GetOperation(context.Background(), &longrunningpb.GetOperationRequest{Name: op.GetName()})
+	}
+	if err != nil {
+		return err
+	}
+	return status.FromProto(op.GetError()).Err()
 }
 
 // commit applies mutations as the front would.

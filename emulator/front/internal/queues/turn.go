@@ -22,7 +22,7 @@ type offer struct {
 // turn reads what is new and gives the waiting receivers what is ready, in one turn of the database. It reports whether
 // another turn would find something to give at once.
 func (r *reader) turn(ctx context.Context) (again bool, err error) {
-	if r.queue.Definition.Options.DisableDelivery || !r.wanted() {
+	if !r.mayDeliver() || !r.wanted() {
 		return false, nil
 	}
 	if err := r.readAll(ctx); err != nil {

@@ -27,7 +27,7 @@ func TestDeclarationRoundTrip(t *testing.T) {
 		"-- it's \"quoted\" \\ and `more`, é\r\n\tCREATE QUEUE `Q` (Id STRING(36) NOT NULL, S INT64 AS (LENGTH('''a\\'\"b''')) STORED, Payload BYTES(10) NOT NULL,) PRIMARY KEY (S, Id DESC), INTERLEAVE IN PARENT P ON DELETE CASCADE",
 	} {
 		q := parse(t, ddl)
-		created := q.Create(ddl, false, 0)
+		created := q.Create(ddl, 0)
 		declaration := created[len(created)-1]
 		from := strings.Index(declaration, "DEFAULT (") + len("DEFAULT (")
 		to := strings.LastIndex(declaration, ")\n)")

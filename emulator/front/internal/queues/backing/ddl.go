@@ -33,16 +33,34 @@ func objectName(prefix, queue string) string {
 
 // Create returns the statements that create the queue. declared is the statement as the user wrote it. The clock of
 // the queue is ahead of the emulator's by clockOffset, which a DeliverTime of "now" must show.
-func (q *Queue) Create(declared string, ifNotExists bool, clockOffset time.Duration) []string {
-	exists := ""
-	if ifNotExists {
-		exists = "IF NOT EXISTS "
-	}
-	quote := token.QuoteSQLIdent
-	d := q.Definition
+func (q *Queue) Create(declared string, clockOffset time.Duration) []string {
+	return append(q.createTable(clockOffset),
+		fmt.Sprintf("CREATE TABLE %s (\n  Declaration STRING(MAX) NOT NULL DEFAULT (%s)\n) PRIMARY KEY (Declaration)",
+			q.declarationName(), token.QuoteSQLString(declared)))
+}
 
+// createTable returns the statements that create the table and its index.
+//
+// The emulator has no INTERLEAVE IN without PARENT. It promises nothing but that rows are stored side by side, so it is
+// left out; the same table with PARENT, created and dropped before, has the emulator check the parent and the key.
+func (q *Queue) createTable(clockOffset time.Duration) []string {
+	var statements []string
+	parent := q.Definition.Interleave
+	if parent.Table != "" && !parent.InParent {
+		checked := parent
+		checked.InParent = true
+		statements = append(statements, q.table(clockOffset, checked), q.dropTable())
+		parent = schema.Interleave{}
+	}
+	return append(statements, q.table(clockOffset, parent),
+		fmt.Sprintf("CREATE INDEX %s ON %s (%s) STORING (%s, %s)", q.indexName(), token.QuoteSQLIdent(q.Name()),
+			sentColumn, schema.DeliverTimeColumn, generationColumn))
+}
+
+func (q *Queue) table(clockOffset time.Duration, parent schema.Interleave) string {
+	d := q.Definition
 	var table strings.Builder
-	fmt.Fprintf(&table, "CREATE TABLE %s%s (\n", exists, quote(d.Name))
+	fmt.Fprintf(&table, "CREATE TABLE %s (\n", token.QuoteSQLIdent(d.Name))
 	for _, c := range d.KeyColumns {
 		fmt.Fprintf(&table, "  %s,\n", c.DDL())
 	}
@@ -56,28 +74,20 @@ func (q *Queue) Create(declared string, ifNotExists bool, clockOffset time.Durat
 		parts = append(parts, p.DDL())
 	}
 	fmt.Fprintf(&table, ") PRIMARY KEY (%s)", strings.Join(parts, ", "))
-	for _, clause := range []string{d.Interleave.DDL(), d.RowDeletion.DDL()} {
+	for _, clause := range []string{parent.DDL(), d.RowDeletion.DDL()} {
 		if clause != "" {
 			table.WriteString(",\n" + clause)
 		}
 	}
-	return []string{
-		table.String(),
-		fmt.Sprintf("CREATE INDEX %s%s ON %s (%s) STORING (%s, %s)", exists, q.indexName(), quote(d.Name),
-			sentColumn, schema.DeliverTimeColumn, generationColumn),
-		fmt.Sprintf("CREATE TABLE %s%s (\n  Declaration STRING(MAX) NOT NULL DEFAULT (%s)\n) PRIMARY KEY (Declaration)",
-			exists, q.declarationName(), token.QuoteSQLString(declared)),
-	}
+	return table.String()
 }
 
 // Drop returns the statements that drop the queue.
 func (q *Queue) Drop() []string {
-	return []string{
-		"DROP INDEX " + q.indexName(),
-		"DROP TABLE " + token.QuoteSQLIdent(q.Name()),
-		"DROP TABLE " + q.declarationName(),
-	}
+	return []string{"DROP INDEX " + q.indexName(), q.dropTable(), "DROP TABLE " + q.declarationName()}
 }
+
+func (q *Queue) dropTable() string { return "DROP TABLE " + token.QuoteSQLIdent(q.Name()) }
 
 func (q *Queue) indexName() string       { return objectName(indexPrefix, q.Name()) }
 func (q *Queue) declarationName() string { return objectName(DeclarationPrefix, q.Name()) }

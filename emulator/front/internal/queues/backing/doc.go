@@ -5,7 +5,8 @@
 //
 //	Q                      the table: the declared columns, DeliverTime, and two hidden ones (below)
 //	spanqueue_sent_Q       an index on the hidden send time
-//	spanqueue_queue_Q      the declaration: an empty table with one column whose DEFAULT is the text of CREATE QUEUE
+//	spanqueue_queue_Q      the declaration: an empty table with one column whose DEFAULT is the text of CREATE QUEUE;
+//	                       ALTER QUEUE changes it, together with the table
 //
 // The hidden columns are
 //

@@ -90,6 +90,11 @@ func (q *Queue) ReadIdentities(keys []*structpb.ListValue) *spannerpb.ReadReques
 	}
 }
 
+// ReadAny is the request that tells whether there is any message.
+func (q *Queue) ReadAny() *spannerpb.ReadRequest {
+	return &spannerpb.ReadRequest{Table: q.Name(), KeySet: &spannerpb.KeySet{All: true}, Columns: q.keyNames(), Limit: 1}
+}
+
 // readHead reads what all requests ask for first: key, DeliverTime, generation.
 func (q *Queue) readHead(values []*structpb.Value, want int) (Message, error) {
 	n := len(q.key)
