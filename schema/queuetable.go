@@ -13,6 +13,10 @@ import (
 //
 //	(Shard, Priority, VisibleAt)
 //
+// and, where messages are ordered, a second one finds whose turn it is:
+//
+//	(ordering key, LeaseToken DESC, DueTime)
+//
 // A program in another language sends a message by an insert that gives the
 // key, Payload and SentAt (PENDING_COMMIT_TIMESTAMP()); all else has defaults.
 type QueueTable struct {
@@ -32,6 +36,13 @@ type QueueTable struct {
 	// shard the order is strict, so that a lower priority waits while a higher
 	// one has messages due.
 	Priorities int
+	// OrderColumns makes the first so many columns of the primary key an
+	// ordering key: of the messages that share it, one at a time is in flight,
+	// in the order of DueTime. 0: no order. It is less than the number of key
+	// columns, since the others tell the messages apart. A retry or deferral
+	// gives a message a later DueTime, and so a later place. Order costs one
+	// more read a message when it is claimed and one when it is acknowledged.
+	OrderColumns int
 }
 
 // QueueTableColumns are the names of a queue table's columns besides the
@@ -106,6 +117,10 @@ func (t QueueTable) Columns() QueueTableColumns {
 // IndexName returns the name of the index by which due messages are found.
 func (t QueueTable) IndexName() string { return t.Queue.Name + "ByVisibleAt" }
 
+// OrderIndexName returns the name of the index that tells whose turn it is.
+// There is such an index only with OrderColumns.
+func (t QueueTable) OrderIndexName() string { return t.Queue.Name + "InOrder" }
+
 // Validate returns nil if the table can be made, and otherwise an error that
 // wraps a *FieldError.
 func (t QueueTable) Validate() error {
@@ -125,6 +140,9 @@ func (t QueueTable) Validate() error {
 	}
 	if t.Priorities < 0 || t.Priorities > MaxPriorities {
 		return fieldErrorf("Priorities", fmt.Sprint(t.Priorities), "must be 0 to %d", MaxPriorities)
+	}
+	if n := len(t.Queue.KeyParts()); t.OrderColumns < 0 || t.OrderColumns >= n {
+		return fieldErrorf("OrderColumns", fmt.Sprint(t.OrderColumns), "must be 0 (no order) to %d, one less than the key has columns", n-1)
 	}
 	return nil
 }

@@ -58,8 +58,14 @@ func (t QueueTable) ownColumns() []ownColumn {
 	return columns
 }
 
-// Statements returns the DDL that creates the table and its index.
-func (t QueueTable) Statements() []string { return []string{t.tableDDL(), t.indexDDL()} }
+// Statements returns the DDL that creates the table and its indexes.
+func (t QueueTable) Statements() []string {
+	statements := []string{t.tableDDL(), t.indexDDL()}
+	if t.OrderColumns > 0 {
+		statements = append(statements, t.orderIndexDDL())
+	}
+	return statements
+}
 
 func (t QueueTable) tableDDL() string {
 	q := t.Queue
@@ -93,4 +99,16 @@ func (t QueueTable) indexDDL() string {
 		}
 	}
 	return fmt.Sprintf("CREATE INDEX %s ON %s (%s)", quoteIdent(t.IndexName()), quoteIdent(t.Queue.Name), strings.Join(columns, ", "))
+}
+
+// orderIndexDDL puts the message in flight first: a NULL comes last where the
+// order is descending.
+func (t QueueTable) orderIndexDDL() string {
+	names := t.Columns()
+	parts := t.Queue.KeyParts()[:t.OrderColumns]
+	for i := range parts {
+		parts[i].Desc = false
+	}
+	parts = append(parts, KeyPart{Column: names.LeaseToken, Desc: true}, KeyPart{Column: names.DueTime})
+	return fmt.Sprintf("CREATE INDEX %s ON %s (%s)", quoteIdent(t.OrderIndexName()), quoteIdent(t.Queue.Name), keyPartsDDL(parts))
 }

@@ -8,14 +8,17 @@ import (
 	"github.com/cloudspannerecosystem/memefish/token"
 )
 
-// ParseQueueTable reads the CREATE TABLE statement of a queue table: the
-// inverse of the first of Statements. PrimaryKey is never nil in the result.
+// ParseQueueTable reads the CREATE TABLE statement of a queue table and the
+// CREATE INDEX statements of its indexes, in any order: the inverse of
+// Statements. Without the index that tells whose turn it is, messages are not
+// ordered; other indexes are not looked at. PrimaryKey is never nil in the
+// result.
 //
 // It wants what the library works with, the columns with their types and NULLs
 // and the two numbers that are told by defaults, and leaves it to Apply to hold
 // everything else against a definition. The error for a table that is no queue
 // table says what is missing.
-func ParseQueueTable(sql string) (QueueTable, error) {
+func ParseQueueTable(sql string, indexes ...string) (QueueTable, error) {
 	ddl, err := parseDDL(sql)
 	if err != nil {
 		return QueueTable{}, fmt.Errorf("schema: queue table: %w", err)
@@ -25,6 +28,11 @@ func ParseQueueTable(sql string) (QueueTable, error) {
 		return QueueTable{}, fmt.Errorf("schema: queue table: expected CREATE TABLE, found %q", firstLine(sql))
 	}
 	t, err := readQueueTable(sql, create)
+	for _, index := range indexes {
+		if err == nil {
+			err = t.readOrder(index)
+		}
+	}
 	if err == nil {
 		err = t.Validate()
 	}
@@ -176,5 +184,31 @@ func (t *QueueTable) readPolicy(create *ast.CreateTable) error {
 		column = DeliverTimeColumn
 	}
 	t.Queue.RowDeletion = RowDeletion{Column: column, Days: days}
+	return nil
+}
+
+// readOrder reads the ordering key from the statement of the index that tells
+// whose turn it is, if this is the one.
+func (t *QueueTable) readOrder(sql string) error {
+	ddl, err := parseDDL(sql)
+	if err != nil {
+		return err
+	}
+	create, ok := ddl.(*ast.CreateIndex)
+	if !ok || !sameName(pathName(create.Name), t.OrderIndexName()) || !sameName(pathName(create.TableName), t.Queue.Name) {
+		return nil
+	}
+	n := len(create.Keys) - 2
+	if n < 1 || n >= len(t.Queue.KeyParts()) {
+		return fmt.Errorf("index %s tells no order: %s", t.OrderIndexName(), firstLine(sql))
+	}
+	t.OrderColumns = n
+	want, err := wantedObject(t.orderIndexDDL())
+	if err != nil {
+		return err
+	}
+	if differ := want.compareWith(object{kind: want.kind, name: want.name, sql: sql}); len(differ) > 0 {
+		return fmt.Errorf("index %s: %s", want.name, strings.Join(differ, "; "))
+	}
 	return nil
 }

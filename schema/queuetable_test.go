@@ -42,6 +42,11 @@ func TestQueueTable(t *testing.T) {
 INTERLEAVE IN PARENT Starts ON DELETE CASCADE,
 ROW DELETION POLICY (OLDER_THAN(DueTime, INTERVAL 7 DAY))`), statements[0])
 	require.Equal(t, "CREATE INDEX OddByVisibleAt ON Odd (Shard_, Priority, VisibleAt)", statements[1])
+	require.Len(t, statements, 2)
+
+	full.OrderColumns = 3
+	require.NoError(t, full.Validate())
+	require.Equal(t, "CREATE INDEX OddInOrder ON Odd (starts, Shard, Reason, LeaseToken DESC, DueTime)", full.Statements()[2])
 }
 
 func TestQueueTableIsValidated(t *testing.T) {
@@ -61,6 +66,8 @@ func TestQueueTableIsValidated(t *testing.T) {
 		{QueueTable{Queue: tasks(), Shards: -1}, "Shards"},
 		{QueueTable{Queue: tasks(), Priorities: 9}, "Priorities"},
 		{QueueTable{Queue: tasks(), Priorities: -1}, "Priorities"},
+		{QueueTable{Queue: tasks(), OrderColumns: -1}, "OrderColumns"},
+		{QueueTable{Queue: tasks(), OrderColumns: 2}, "OrderColumns"},
 	} {
 		var field *FieldError
 		require.ErrorAs(t, c.table.Validate(), &field, "%#v", c.table)
@@ -85,8 +92,9 @@ func TestQueueTableIsReadBack(t *testing.T) {
 				c.Generated = rapid.SampledFrom([]string{"1", "MOD(FARM_FINGERPRINT(Id), 8)", "((a) + (b))"}).Draw(t, "expression")
 			}
 		}
+		table.OrderColumns = rapid.IntRange(0, len(table.Queue.KeyColumns)-1).Draw(t, "order")
 		require.NoError(t, table.Validate())
-		got, err := ParseQueueTable(table.Statements()[0])
+		got, err := ParseQueueTable(table.Statements()[0], table.Statements()[1:]...)
 		require.NoError(t, err, table.Statements()[0])
 		want := table
 		want.Queue.PrimaryKey, want.Queue.Options = table.Queue.KeyParts(), QueueOptions{}
@@ -129,6 +137,20 @@ func TestTablesThatAreNoQueueTables(t *testing.T) {
 		_, err := ParseQueueTable(sql)
 		require.Error(t, err)
 	}
+	for _, index := range []string{
+		"CREATE INDEX UserTasksInOrder ON UserTasks (DueTime)",
+		"CREATE INDEX UserTasksInOrder ON UserTasks (UserId, LeaseToken, DueTime)",
+		"CREATE INDEX UserTasksInOrder ON UserTasks (MessageId, LeaseToken DESC, DueTime)",
+		"CREATE INDEX UserTasksInOrder ON UserTasks (UserId, MessageId, LeaseToken DESC, DueTime)",
+		"CREATE INDEX UserTasksInOrder ON",
+	} {
+		_, err := ParseQueueTable(good, index)
+		require.Error(t, err, index)
+	}
+	other, err := ParseQueueTable(good, "CREATE INDEX Another ON UserTasks (DueTime)")
+	require.NoError(t, err)
+	require.Zero(t, other.OrderColumns)
+
 	// Case and layout are no difference.
 	_, err = ParseQueueTable(strings.ToLower(strings.ReplaceAll(good, "\n", " ")))
 	require.NoError(t, err)

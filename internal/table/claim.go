@@ -28,6 +28,7 @@ const (
 type claimed struct {
 	granted []backend.Delivery
 	lost    int       // how many of the candidates others have taken first
+	parked  int       // how many were not the first in their lines
 	asked   time.Time // the leases are not older than this
 }
 
@@ -90,8 +91,7 @@ func (c *claim) run(ctx context.Context) error {
 		return err
 	}
 	asked := time.Now()
-	length := c.queue.options.LeaseLength
-	answerIn := min(commitTimeout, max(length/4, shortestCommit))
+	answerIn := min(commitTimeout, max(c.queue.options.LeaseLength/4, shortestCommit))
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var committing time.Time
@@ -108,8 +108,14 @@ func (c *claim) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		var lines map[string][]row
+		if c.queue.ordered() {
+			if lines, err = c.queue.fronts(ctx, tx, c.inSight(rows), 1); err != nil {
+				return err
+			}
+		}
 		c.last = claimed{asked: time.Now()}
-		writes, err := c.take(rows, now.Add(c.last.asked.Sub(asked)).Add(length))
+		writes, err := c.take(rows, lines, now.Add(c.last.asked.Sub(asked)))
 		if err != nil {
 			return err
 		}
@@ -126,28 +132,38 @@ func (c *claim) run(ctx context.Context) error {
 	return err
 }
 
-// take decides about each candidate by its row, and returns the writes.
-func (c *claim) take(rows map[string]row, end time.Time) (writes []*spanner.Mutation, err error) {
-	names := c.queue.columns.names
+// inSight returns the keys of the candidates that nobody else has taken.
+func (c *claim) inSight(rows map[string]row) []spanner.Key {
+	var keys []spanner.Key
+	for _, r := range rows {
+		if r.claim == c.token || !r.visible.After(c.past) {
+			keys = append(keys, r.key)
+		}
+	}
+	return keys
+}
+
+// take decides about each candidate by its row, and returns the writes. lines are the first rows of the candidates' lines;
+// nil where messages are not ordered. now is a time that the database's is not behind of.
+func (c *claim) take(rows map[string]row, lines map[string][]row, now time.Time) (writes []*spanner.Mutation, err error) {
+	q, end := c.queue, now.Add(c.queue.options.LeaseLength)
 	for _, candidate := range c.candidates {
 		r, there := rows[rowcodec.ID(candidate.key)]
 		switch {
 		case there && r.claim == c.token: // a run before this one has landed
 			r.visible = end
-			writes = append(writes, c.queue.update(r.key, []string{names.VisibleAt}, end))
+			writes = append(writes, q.update(r.key, []string{q.columns.names.VisibleAt}, end))
 		case !there || r.visible.After(c.past):
 			c.last.lost++
 			continue
+		case lines != nil && !q.isFirst(r, lines):
+			c.last.parked++
+			writes = append(writes, q.update(r.key, []string{q.columns.names.VisibleAt}, now.Add(parkFor)))
+			continue
 		default:
-			r.claim, r.visible = c.token, end
-			r.attempts++
-			columns, values := []string{names.VisibleAt, names.LeaseToken, names.Attempts}, []any{end, r.claim, r.attempts}
-			if !r.first.Valid {
-				columns, values = append(columns, names.FirstAt), append(values, spanner.CommitTimestamp)
-			}
-			writes = append(writes, c.queue.update(r.key, columns, values...))
+			writes = append(writes, c.lease(&r, end))
 		}
-		d, err := c.queue.delivery(r)
+		d, err := q.delivery(r)
 		if err != nil {
 			return nil, err
 		}
@@ -156,5 +172,34 @@ func (c *claim) take(rows map[string]row, end time.Time) (writes []*spanner.Muta
 	if n := len(c.last.granted); n > 0 {
 		c.last.granted[n-1].LastOfBatch = true
 	}
-	return writes, nil
+	return append(writes, c.bringBack(lines)...), nil
+}
+
+// lease gives the message to this claim, and returns the write.
+func (c *claim) lease(r *row, end time.Time) *spanner.Mutation {
+	r.claim, r.visible = c.token, end
+	r.attempts++
+	names := c.queue.columns.names
+	columns, values := []string{names.VisibleAt, names.LeaseToken, names.Attempts}, []any{end, r.claim, r.attempts}
+	if !r.first.Valid {
+		columns, values = append(columns, names.FirstAt), append(values, spanner.CommitTimestamp)
+	}
+	return c.queue.update(r.key, columns, values...)
+}
+
+// bringBack returns the writes that bring those into sight that are first in their lines and were left parked.
+func (c *claim) bringBack(lines map[string][]row) []*spanner.Mutation {
+	granted := make(map[string]bool, len(c.last.granted))
+	for _, d := range c.last.granted {
+		granted[rowcodec.ID(d.Key)] = true
+	}
+	var writes []*spanner.Mutation
+	for _, rows := range lines {
+		for _, r := range rows {
+			if r.claim == "" && !r.due.After(c.past) && !granted[rowcodec.ID(r.key)] {
+				writes = append(writes, c.queue.show(r, c.past))
+			}
+		}
+	}
+	return writes
 }

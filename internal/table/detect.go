@@ -17,8 +17,13 @@ LEFT JOIN INFORMATION_SCHEMA.INDEX_COLUMNS k
 WHERE c.TABLE_SCHEMA = '' AND LOWER(c.TABLE_NAME) = LOWER(@name)
 ORDER BY k.ORDINAL_POSITION, c.ORDINAL_POSITION`
 
-// Detect reads a queue table's definition from the database: its key, payload, and the numbers of shards and priorities.
-// Clauses that do not matter to a sender or receiver (interleaving, row deletion) are not read. It reports false when there
+// orderSQL lists the columns of the index that tells whose turn it is.
+const orderSQL = `SELECT COLUMN_NAME, COLUMN_ORDERING FROM INFORMATION_SCHEMA.INDEX_COLUMNS
+WHERE TABLE_SCHEMA = '' AND LOWER(TABLE_NAME) = LOWER(@name) AND LOWER(INDEX_NAME) = LOWER(@index) AND ORDINAL_POSITION IS NOT NULL
+ORDER BY ORDINAL_POSITION`
+
+// Detect reads a queue table's definition from the database: its key, payload, order, and the numbers of shards and
+// priorities. Clauses that do not matter to a sender or receiver (interleaving, row deletion) are not read. It reports false when there
 // is no table of that name, or one that does not look like a queue table at all.
 func Detect(ctx context.Context, client *spanner.Client, name string) (t schema.QueueTable, found bool, err error) {
 	var columns, primaryKey []string
@@ -53,8 +58,23 @@ func Detect(ctx context.Context, client *spanner.Client, name string) (t schema.
 		return schema.QueueTable{}, false, err
 	}
 	// One parser reads DDL and catalogue.
-	t, err = schema.ParseQueueTable(fmt.Sprintf("CREATE TABLE %s (%s) PRIMARY KEY (%s)", quote(name),
-		strings.Join(columns, ", "), strings.Join(primaryKey, ", ")))
+	table := fmt.Sprintf("CREATE TABLE %s (%s) PRIMARY KEY (%s)", quote(name), strings.Join(columns, ", "), strings.Join(primaryKey, ", "))
+	if t, err = schema.ParseQueueTable(table); err != nil {
+		return t, false, err
+	}
+	index := t.OrderIndexName()
+	var ordered []string
+	rows = client.Single().Query(ctx, spanner.Statement{SQL: orderSQL, Params: map[string]any{"name": name, "index": index}})
+	err = rows.Do(func(row *spanner.Row) error {
+		var column, order string
+		err := row.Columns(&column, &order)
+		ordered = append(ordered, quote(column)+" "+order)
+		return err
+	})
+	if err != nil || len(ordered) == 0 {
+		return t, err == nil, err
+	}
+	t, err = schema.ParseQueueTable(table, fmt.Sprintf("CREATE INDEX %s ON %s (%s)", quote(index), quote(name), strings.Join(ordered, ", ")))
 	return t, err == nil, err
 }
 

@@ -9,7 +9,7 @@ import (
 
 func TestDetect(t *testing.T) {
 	t.Parallel()
-	named := schema.QueueTable{Shards: 5, Priorities: 8, Queue: schema.Queue{
+	named := schema.QueueTable{Shards: 5, Priorities: 8, OrderColumns: 2, Queue: schema.Queue{
 		Name: "Order",
 		KeyColumns: []schema.Column{
 			{Name: "Shard", Type: schema.Int64(), NotNull: true},

@@ -44,7 +44,18 @@
 // Within a shard, messages of a higher priority go first, then those that have been visible longer. Between shards chance
 // decides. Claimers that meet give up some of the order to get out of each other's way.
 //
+// Where an ordering key is declared (schema.QueueTable.OrderColumns), its messages stand in a line and are in flight one at
+// a time, by DueTime: see order.go. A lease that ends does not end a turn: the message keeps its place at the front. That
+// its holder is late is, as everywhere, found out by its writes.
+//
+// # Attempts
+//
+// The row counts: each claim is a start. Release and TakeBack undo that for a claim that was nobody's attempt; what the
+// processor finds out about failures and deferrals it writes with the message that it sends again. So a queue table needs no
+// table of attempts beside it.
+//
 // # Cost
 //
-// A claim of n messages is three calls: a look, a read, a commit. An acknowledgement of n is two. Renewing n is two.
+// A claim of n messages is three calls: a look, a read, a commit. An acknowledgement of n is two. Renewing n is two. Order
+// adds a read for each line, at the claim and at the acknowledgement.
 package table

@@ -29,10 +29,23 @@ func (q *Queue) notHeld(d backend.Delivery, r row, there bool) error {
 	return fmt.Errorf("%w: queue %s, key %v, due %v: %s", backend.ErrNotHeld, q.table, d.Key, d.DeliverTime, found)
 }
 
-// Ack implements backend.Queue.
+// Ack implements backend.Queue. Where messages are ordered it reads who is next, which a transaction of RunTx does at its
+// end: until the transaction's end, those who send under the ordering key may have to wait.
 func (q *Queue) Ack(ctx context.Context, tx backend.SpannerTx, d backend.Delivery) error {
-	_, err := q.takeOut(ctx, tx, d)
-	return err
+	r, err := q.takeOut(ctx, tx, d)
+	if err != nil {
+		return err
+	}
+	return q.leave(ctx, tx, r)
+}
+
+// leave brings back those who come after the rows that were taken out in a transaction of the caller's.
+func (q *Queue) leave(ctx context.Context, tx backend.SpannerTx, rows ...row) error {
+	if _, err := q.next(ctx, tx, rows); err != nil {
+		backend.Poison(tx)
+		return fmt.Errorf("queue: ack in %s: %w", q.table, err)
+	}
+	return nil
 }
 
 // takeOut acknowledges the delivery and returns its row.
@@ -56,8 +69,11 @@ func (q *Queue) takeOut(ctx context.Context, tx backend.SpannerTx, d backend.Del
 
 // AckAll implements backend.Queue.
 func (q *Queue) AckAll(ctx context.Context, tx backend.SpannerTx, deliveries []backend.Delivery) (missing []int, err error) {
-	_, missing, err = q.takeOutAll(ctx, tx, deliveries)
-	return missing, err
+	taken, missing, err := q.takeOutAll(ctx, tx, deliveries)
+	if err != nil {
+		return missing, err
+	}
+	return missing, q.leave(ctx, tx, taken...)
 }
 
 func (q *Queue) takeOutAll(ctx context.Context, tx backend.SpannerTx, deliveries []backend.Delivery) (taken []row, missing []int, err error) {

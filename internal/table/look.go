@@ -46,6 +46,9 @@ func (q *Queue) look(ctx context.Context, want int, quiet bool) (sight, error) {
 		return sight{}, err
 	}
 	limit := q.crowd.window(want)
+	if q.ordered() {
+		limit = max(limit, maxParked)
+	}
 	shards := make([]int64, q.schema.ShardCount())
 	for i := range shards {
 		shards[i] = int64(i)

@@ -76,6 +76,9 @@ func (s *stream) next(ctx context.Context) (batch, error) {
 			s.pace.found()
 			return b, nil
 		}
+		if b.parked > 0 {
+			continue // what comes after those that had to wait
+		}
 		// Nothing was there, or others have taken it all. They may take the next ones too: pauses are of random length.
 		s.sleep(ctx, b.seen)
 	}
@@ -91,7 +94,7 @@ func (s *stream) try(ctx context.Context) (b batch, err error) {
 	if s.quiet {
 		return b, nil
 	}
-	chosen := block(b.seen.due, s.batch, rand.Float64())
+	chosen := s.queue.choose(b.seen.due, s.batch, rand.Float64())
 	b.tried = len(chosen)
 	if b.claimed, err = s.queue.claim(ctx, chosen, b.seen.past); err != nil {
 		return b, err

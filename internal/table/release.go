@@ -12,25 +12,25 @@ import (
 
 // Release implements backend.Releaser.
 func (q *Queue) Release(ctx context.Context, deliveries []backend.Delivery) error {
-	missing := 0
-	err := q.change(ctx, "release", deliveries, func(d backend.Delivery, r row, held bool) *spanner.Mutation {
-		if !held {
-			missing++
-			return nil
-		}
-		visible, known := q.clock.past()
-		if !known || visible.Before(r.due) {
-			visible = r.due // it was visible then
-		}
+	held, err := q.change(ctx, "release", deliveries, func(tx backend.SpannerTx, ds []backend.Delivery, rows []row) error {
+		past, known := q.clock.past()
 		n := q.columns.names
-		columns, values := q.takenBack(d, r)
-		return q.update(d.Key, append(columns, n.VisibleAt, n.LeaseToken), append(values, visible, spanner.NullString{})...)
-	}, func() { missing = 0 })
+		var writes []*spanner.Mutation
+		for i, r := range rows {
+			visible := r.due // it was visible then
+			if known && past.After(visible) {
+				visible = past
+			}
+			columns, values := q.takenBack(ds[i], r)
+			writes = append(writes, q.update(r.key, append(columns, n.VisibleAt, n.LeaseToken), append(values, visible, spanner.NullString{})...))
+		}
+		return tx.BufferWrite(writes)
+	})
 	if err != nil {
 		return err
 	}
-	process.sent(q.name, len(deliveries)-missing)
-	if missing > 0 {
+	process.sent(q.name, held)
+	if missing := len(deliveries) - held; missing > 0 {
 		return fmt.Errorf("%w: %d of %d messages of %s that were to be given back", backend.ErrNotHeld, missing, len(deliveries), q.table)
 	}
 	return nil
@@ -38,13 +38,15 @@ func (q *Queue) Release(ctx context.Context, deliveries []backend.Delivery) erro
 
 // TakeBack implements backend.Ledger. The lease stays; a message that is to come back at once is released instead.
 func (q *Queue) TakeBack(ctx context.Context, d backend.Delivery) error {
-	return q.change(ctx, "attempts", []backend.Delivery{d}, func(d backend.Delivery, r row, held bool) *spanner.Mutation {
-		if !held {
-			return nil
+	_, err := q.change(ctx, "attempts", []backend.Delivery{d}, func(tx backend.SpannerTx, ds []backend.Delivery, rows []row) error {
+		var writes []*spanner.Mutation
+		for i, r := range rows {
+			columns, values := q.takenBack(ds[i], r)
+			writes = append(writes, q.update(r.key, columns, values...))
 		}
-		columns, values := q.takenBack(d, r)
-		return q.update(d.Key, columns, values...)
-	}, func() {})
+		return tx.BufferWrite(writes)
+	})
+	return err
 }
 
 // takenBack returns what is written when the claim of a delivery is no attempt. It is the count before the claim, so that
@@ -62,30 +64,32 @@ func (q *Queue) takenBack(d backend.Delivery, r row) (columns []string, values [
 	return columns, values
 }
 
-// change writes, in one transaction, what becomes of each delivery. write returns nil for none; reset is called before
-// each run.
+// change runs a transaction that writes what becomes of those of the deliveries that are held, and returns how many are.
 func (q *Queue) change(ctx context.Context, what string, deliveries []backend.Delivery,
-	write func(d backend.Delivery, r row, held bool) *spanner.Mutation, reset func()) error {
+	write func(tx backend.SpannerTx, held []backend.Delivery, rows []row) error) (int, error) {
+	var held []backend.Delivery
 	var committing time.Time
 	response, err := q.client.ReadWriteTransactionWithOptions(ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
-		reset()
 		rows, err := q.readRows(ctx, tx, keysOf(deliveries), q.columns.carry, backend.Exclusive())
 		if err != nil {
 			return err
 		}
-		var writes []*spanner.Mutation
+		held = nil
+		var heldRows []row
 		for _, d := range deliveries {
-			r, there := rows[rowcodec.ID(d.Key)]
-			if w := write(d, r, there && r.holds(d)); w != nil {
-				writes = append(writes, w)
+			if r, there := rows[rowcodec.ID(d.Key)]; there && r.holds(d) {
+				held, heldRows = append(held, d), append(heldRows, r)
 			}
 		}
+		if err := write(tx, held, heldRows); err != nil {
+			return err
+		}
 		committing = time.Now()
-		return tx.BufferWrite(writes)
+		return nil
 	}, backend.TxOptions{Tag: what + "=" + q.table}.Transaction())
 	if err != nil {
-		return fmt.Errorf("queue: %s of %d messages of %s: %w", what, len(deliveries), q.table, err)
+		return 0, fmt.Errorf("queue: %s of %d messages of %s: %w", what, len(deliveries), q.table, err)
 	}
 	q.clock.committed(response.CommitTs, committing)
-	return nil
+	return len(held), nil
 }

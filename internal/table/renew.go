@@ -81,31 +81,3 @@ func (q *Queue) renewSome(ctx context.Context, tokens []string, answers map[stri
 	}
 	return nil
 }
-
-// ServerTime implements backend.Queue.
-func (q *Queue) ServerTime(ctx context.Context) (time.Time, error) {
-	if now, ok := q.clock.now(); ok {
-		return now, nil
-	}
-	sent := time.Now()
-	tx := q.client.Single()
-	err := tx.Query(ctx, spanner.Statement{SQL: "SELECT CURRENT_TIMESTAMP()"}).Do(func(r *spanner.Row) error {
-		var stamp time.Time
-		if err := r.Columns(&stamp); err != nil {
-			return err
-		}
-		if read, err := tx.Timestamp(); err == nil && read.After(stamp) {
-			stamp = read // two clocks of the database: the later one is never behind either
-		}
-		q.clock.committed(stamp, sent)
-		return nil
-	})
-	if err != nil {
-		return time.Time{}, fmt.Errorf("queue: the database's time: %w", err)
-	}
-	now, ok := q.clock.now()
-	if !ok {
-		return time.Time{}, fmt.Errorf("queue: the database's time was asked for and its answer took over a minute")
-	}
-	return now, nil
-}

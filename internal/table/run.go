@@ -3,6 +3,8 @@ package table
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"cloud.google.com/go/spanner"
@@ -60,8 +62,12 @@ func (q *Queue) RunTx(ctx context.Context, o backend.TxOptions, f func(context.C
 	var committing time.Time
 	response, err := q.client.ReadWriteTransactionWithOptions(ctx, func(ctx context.Context, t *spanner.ReadWriteTransaction) error {
 		own := &tx{queue: q, tx: t, acked: make(map[string]row)}
-		err := f(ctx, own)
-		sent, committing = own.sent, time.Now()
+		if err := f(ctx, own); err != nil {
+			return err
+		}
+		// At the end, and not with the acknowledgement: a line that was read is locked against those who send to it.
+		shown, err := q.next(ctx, t, slices.Collect(maps.Values(own.acked)))
+		sent, committing = own.sent+shown, time.Now()
 		return err
 	}, o.Transaction())
 	if err != nil {

@@ -22,7 +22,7 @@ func (q *Queue) cellOf(key spanner.Key, priority int64) cell {
 	return cell{shard: int64(mixed % uint64(q.schema.ShardCount())), priority: priority}
 }
 
-// insert returns the mutation that sends a message. Without a time the database's defaults say now.
+// insert returns the mutation that sends a message. Without a due time the database's defaults say now.
 func (q *Queue) insert(m backend.Outgoing, c carried) *spanner.Mutation {
 	n := q.columns.names
 	columns := with(q.columns.keys, n.Payload, n.Attempts, n.Errors, n.Deferrals, n.FirstAt, n.SentAt, n.Priority)
@@ -74,8 +74,15 @@ func (q *Queue) SendStatement(m backend.Outgoing) (spanner.Statement, error) {
 }
 
 // inserts returns the mutations of messages that are sent at once.
-func (q *Queue) inserts(messages []backend.Outgoing) []*spanner.Mutation {
+func (q *Queue) inserts(ctx context.Context, messages []backend.Outgoing) ([]*spanner.Mutation, error) {
 	past, known := q.clock.past()
+	if q.ordered() {
+		known = false // it may be behind the times that others have
+		var err error
+		if messages, err = q.inSequence(ctx, messages); err != nil {
+			return nil, err
+		}
+	}
 	mutations := make([]*spanner.Mutation, len(messages))
 	for i, m := range messages {
 		if m.DeliverTime.IsZero() && known {
@@ -84,13 +91,17 @@ func (q *Queue) inserts(messages []backend.Outgoing) []*spanner.Mutation {
 		}
 		mutations[i] = q.insert(m, carried{priority: int64(m.Priority)})
 	}
-	return mutations
+	return mutations, nil
 }
 
 // Send implements backend.Queue.
 func (q *Queue) Send(ctx context.Context, messages []backend.Outgoing) error {
+	mutations, err := q.inserts(ctx, messages)
+	if err != nil {
+		return err
+	}
 	sent := time.Now()
-	stamp, err := q.client.Apply(ctx, q.inserts(messages), spanner.TransactionTag(backend.Tag("send="+q.table)))
+	stamp, err := q.client.Apply(ctx, mutations, spanner.TransactionTag(backend.Tag("send="+q.table)))
 	if err != nil {
 		return err
 	}
@@ -123,7 +134,11 @@ func (q *Queue) SendOrIgnore(ctx context.Context, messages []backend.Outgoing) (
 			rows[id] = row{key: m.Key, payload: m.Payload, due: m.DeliverTime}
 			fresh = append(fresh, m)
 		}
-		return tx.BufferWrite(q.inserts(fresh))
+		mutations, err := q.inserts(ctx, fresh)
+		if err != nil {
+			return err
+		}
+		return tx.BufferWrite(mutations)
 	}, backend.TxOptions{Tag: "send=" + q.table}.Transaction())
 	if err == nil {
 		process.sent(q.name, len(messages)-len(taken))

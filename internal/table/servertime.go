@@ -1,0 +1,39 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"cloud.google.com/go/spanner"
+)
+
+// ServerTime implements backend.Queue.
+func (q *Queue) ServerTime(ctx context.Context) (time.Time, error) {
+	if now, ok := q.clock.now(); ok {
+		return now, nil
+	}
+	if _, err := q.askTime(ctx); err != nil {
+		return time.Time{}, err
+	}
+	now, ok := q.clock.now()
+	if !ok {
+		return time.Time{}, fmt.Errorf("queue: the database's time was asked for and its answer took over a minute")
+	}
+	return now, nil
+}
+
+// askTime returns the database's time as it was when it answered.
+func (q *Queue) askTime(ctx context.Context) (stamp time.Time, err error) {
+	sent := time.Now()
+	tx := q.client.Single()
+	err = tx.Query(ctx, spanner.Statement{SQL: "SELECT CURRENT_TIMESTAMP()"}).Do(func(r *spanner.Row) error { return r.Columns(&stamp) })
+	if err != nil {
+		return stamp, fmt.Errorf("queue: the database's time: %w", err)
+	}
+	if read, err := tx.Timestamp(); err == nil && read.After(stamp) {
+		stamp = read // two clocks of the database: the later one is never behind either
+	}
+	q.clock.committed(stamp, sent)
+	return stamp, nil
+}
