@@ -24,6 +24,11 @@ test: ## what must always pass: format, vet, and every test under the race detec
 test-long: ## the tests of make test and those that take minutes
 	SPANQUEUE_LONG=1 $(GO) test $(TESTFLAGS:10m=60m) ./...
 
+.PHONY: test-node
+test-node: ## Google's Node client on the emulator with queues; needs Node 20 and npm
+	$(GO) build -o bin/spanqueue ./cmd/spanqueue
+	cd emulator/nodetest && npm install && SPANQUEUE=$(CURDIR)/bin/spanqueue npm test
+
 .PHONY: bench
 bench: ## the figures of the README, each against the obvious way, in one run
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./emulator/front ./processor
