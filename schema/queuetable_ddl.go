@@ -11,6 +11,11 @@ const nowDefault = "CURRENT_TIMESTAMP()"
 
 // shardDefault serves inserts that are not the library's: any shard will do.
 // It also tells a reader of the catalogue how many shards there are.
+//
+// The library gives the shard itself. A column generated from FARM_FINGERPRINT
+// of the key would spare it that, but makes a commit of 1,000 inserts five
+// times and one of 1,000 claims three times slower on the emulator, where also
+// UPDATE ... THEN RETURN fails on a table with such a column.
 func shardDefault(shards int) string {
 	return fmt.Sprintf("ABS(MOD(FARM_FINGERPRINT(GENERATE_UUID()), %d))", shards)
 }

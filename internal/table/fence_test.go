@@ -239,6 +239,12 @@ func TestAckAllNamesTheMissing(t *testing.T) {
 		return err
 	}))
 	require.Equal(t, []int{1, 4, 6}, missing, "gone, given back, and given twice")
+	require.NoError(t, q.RunTx(t.Context(), backend.TxOptions{}, func(ctx context.Context, tx backend.Tx) error {
+		none, err := tx.AckAll(ctx, nil)
+		require.Empty(t, none)
+		return err
+	}))
+	require.NoError(t, q.Release(t.Context(), nil))
 	stats, err := q.Stats(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, stats.Ready, "the one that was given back")

@@ -77,6 +77,9 @@ func (q *Queue) AckAll(ctx context.Context, tx backend.SpannerTx, deliveries []b
 }
 
 func (q *Queue) takeOutAll(ctx context.Context, tx backend.SpannerTx, deliveries []backend.Delivery) (taken []row, missing []int, err error) {
+	if len(deliveries) == 0 {
+		return nil, nil, nil
+	}
 	rows, err := q.readRows(ctx, tx, keysOf(deliveries), q.columns.carry, nil)
 	if err != nil {
 		backend.Poison(tx)

@@ -67,6 +67,9 @@ func (q *Queue) takenBack(d backend.Delivery, r row) (columns []string, values [
 // change runs a transaction that writes what becomes of those of the deliveries that are held, and returns how many are.
 func (q *Queue) change(ctx context.Context, what string, deliveries []backend.Delivery,
 	write func(tx backend.SpannerTx, held []backend.Delivery, rows []row) error) (int, error) {
+	if len(deliveries) == 0 {
+		return 0, nil
+	}
 	var held []backend.Delivery
 	var committing time.Time
 	response, err := q.client.ReadWriteTransactionWithOptions(ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
