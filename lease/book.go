@@ -29,6 +29,7 @@ type book struct {
 	next    time.Time          // when the keeper has to look again; zero: never
 	close   context.CancelFunc // closes the open stream; nil when none is open
 	closing bool               // it was asked to close
+	full    bool               // the last one was closed because enough was here
 	begun   time.Time          // when the first message was handed out
 	stuck   bool               // messages were let go, and no slot has become free since
 	letGo   []*queue.Message   // to be given back to the queue, if it can take them back
@@ -121,9 +122,16 @@ func (b *book) lookAtLocked(e *entry) {
 func (b *book) forgetLocked(e *entry) {
 	e.place = gone
 	e.token = ""
-	delete(b.index, deliveryID(e.message))
+	b.unindexLocked(e)
 	delete(b.fresh, e)
 	e.announceLocked()
+}
+
+// unindexLocked takes the entry out of the index, where another one may have its place.
+func (b *book) unindexLocked(e *entry) {
+	if id := deliveryID(e.message); b.index[id] == e {
+		delete(b.index, id)
+	}
 }
 
 // letGoLocked leaves a message that waits to others.

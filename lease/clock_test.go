@@ -71,7 +71,7 @@ func TestClocksApart(t *testing.T) {
 // The work of a deferral ends before the message comes due, whatever the clocks show and however slow the calls are.
 func TestDeferralByServerTime(t *testing.T) {
 	for _, offset := range []time.Duration{0, 30 * time.Second, -30 * time.Second} {
-		for _, slow := range []time.Duration{0, 300 * time.Millisecond} {
+		for _, slow := range []time.Duration{0, 100 * time.Millisecond} {
 			t.Run("", func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					const longest = 20 * time.Second

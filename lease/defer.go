@@ -19,6 +19,8 @@ const (
 	resolveFor = time.Minute
 	// lastLook is how long a deferral goes on after its context has ended.
 	lastLook = 500 * time.Millisecond
+	// askAgainAfter is the pause before a question that was not answered is asked again.
+	askAgainAfter = 10 * time.Millisecond
 	// maxRuns bounds how often the database may abort a deferral.
 	maxRuns = 100
 )
@@ -63,7 +65,7 @@ func (h *Held) resend(ctx context.Context, what string, payload []byte, longest 
 		return err
 	}
 	start := time.Now()
-	now, err := r.queue.ServerTime(ctx)
+	now, err := r.serverTime(ctx)
 	if err != nil {
 		return fmt.Errorf("lease: %s of %v: %w", what, old, err)
 	}
@@ -85,7 +87,7 @@ func (h *Held) resend(ctx context.Context, what string, payload []byte, longest 
 	moved := *old
 	moved.Payload, moved.DeliverTime, moved.Lease = out.Payload, out.DeliverTime, queue.Lease{}
 	if err := r.book.deferred(h.entry, &moved, end); err != nil {
-		return fmt.Errorf("lease: %s of %v is done, but the lease was over before the answer came: %w", what, old, err)
+		return fmt.Errorf("lease: %s of %v is done, but its holder's time was over before the answer came: %w", what, old, err)
 	}
 	return nil
 }
@@ -129,10 +131,37 @@ func (h *Held) move(ctx context.Context, old backend.Delivery, moved backend.Out
 	return v.Err
 }
 
+// serverTime asks for the database's time. Google's client executes a query again and again, for as long as it is let, and
+// may be silent for good; so it is asked anew, before the lease's end makes the answer useless.
+func (r *Receiver) serverTime(ctx context.Context) (now time.Time, err error) {
+	err = r.insist(ctx, time.Now().Add(r.book.terms.length/2), func(ctx context.Context) (err error) {
+		now, err = r.queue.ServerTime(ctx)
+		return err
+	})
+	return now, err
+}
+
+// insist makes a call until it is answered or refused for good, each time for an eighth of a lease at most, and gives up at
+// the given time.
+func (r *Receiver) insist(ctx context.Context, giveUp time.Time, call func(context.Context) error) error {
+	for {
+		try, cancel := context.WithTimeout(ctx, r.book.terms.length/8)
+		err := call(try)
+		cancel()
+		if err == nil || spanner.ErrCode(err) == codes.PermissionDenied || !time.Now().Before(giveUp) || !sleep(ctx, askAgainAfter) {
+			return err
+		}
+	}
+}
+
 // isMoved says whether a delivery that is gone was taken out by our own commit: only that one put in a message with that
 // due time.
 func (r *Receiver) isMoved(ctx context.Context, old backend.Delivery, moved backend.Outgoing) error {
-	presence, err := r.queue.Backend().Probe(ctx, backend.Delivery{Key: moved.Key, DeliverTime: moved.DeliverTime})
+	var presence backend.Presence
+	err := r.insist(ctx, time.Now().Add(resolveFor), func(ctx context.Context) (err error) {
+		presence, err = r.queue.Backend().Probe(ctx, backend.Delivery{Key: moved.Key, DeliverTime: moved.DeliverTime})
+		return err
+	})
 	switch {
 	case spanner.ErrCode(err) == codes.PermissionDenied:
 		return nil // it was there when a commit of ours was sent; settling the new delivery will tell
@@ -157,18 +186,29 @@ func (b *book) owned(e *entry) (*queue.Message, error) {
 // deferred notes that the message was moved: there is no lease any more, and the time runs until end.
 func (b *book) deferred(e *entry, moved *queue.Message, end time.Time) error {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	if e.place != inHand {
+		b.mu.Unlock()
 		return ErrReleased
 	}
-	delete(b.index, deliveryID(e.message))
+	b.unindexLocked(e)
 	delete(b.fresh, e)
 	e.message, e.token, e.deferred = moved, "", end
 	e.generation++
-	b.index[deliveryID(moved)] = e
+	var over ending
+	if b.index[deliveryID(moved)] != nil {
+		// The commit's outcome was learned so late that the message has come due and is here again, with another entry.
+		if e.ended == nil {
+			over = b.endLocked(e, ErrDeferralOver)
+		}
+	} else {
+		b.index[deliveryID(moved)] = e
+	}
 	e.announceLocked()
 	b.lookAtLocked(e)
-	return e.ended
+	ended := e.ended
+	b.mu.Unlock()
+	over.tell()
+	return ended
 }
 
 // lose notes that the message is gone from the queue.

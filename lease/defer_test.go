@@ -222,6 +222,56 @@ func TestCarry(t *testing.T) {
 	})
 }
 
+// A question to the database that is never answered is asked again, and not for ever.
+func TestDeferWithSilentQuestions(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t)
+		send(t, m.Queue(), 1)
+		r := start(t, m.Queue(), Config{})
+		h := r.next(time.Second)
+		m.SetFault(queuetest.OpServerTime, queuetest.Always(queuetest.Fault{Stall: true}))
+		begun := time.Now()
+		require.ErrorIs(t, h.Defer(t.Context(), time.Minute), context.DeadlineExceeded)
+		require.LessOrEqual(t, time.Since(begun), leaseLength*3/4)
+
+		m.Nth(queuetest.OpServerTime, 1, queuetest.Fault{Stall: true})
+		m.Nth(queuetest.OpProbe, 1, queuetest.Fault{Stall: true})
+		m.Nth(queuetest.OpCommit, 1, queuetest.Fault{Rerun: true})
+		require.NoError(t, h.Defer(t.Context(), time.Minute))
+		require.NoError(t, ack(t.Context(), m.Queue(), h))
+		h.Release()
+		r.end()
+	})
+}
+
+// It is learned so late that the commit of a deferral has landed, that the message has come due and is here again: the
+// first holder's time is over, and the second one is kept.
+func TestDeferLearnedLate(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t)
+		send(t, m.Queue(), 1)
+		r := start(t, m.Queue(), Config{})
+		h := r.next(time.Second)
+		ctx, cancel := h.Context(t.Context())
+		defer cancel()
+		m.Nth(queuetest.OpCommit, 1, queuetest.Fault{Err: queuetest.Code(codes.Unavailable), Landed: true})
+		m.Nth(queuetest.OpProbe, 1, queuetest.Fault{Before: 3 * time.Second})
+		deferred := make(chan error, 1)
+		go func() { deferred <- h.Defer(t.Context(), 500*time.Millisecond) }()
+		again := r.next(2 * time.Second)
+		require.Error(t, <-deferred)
+		require.Error(t, ctx.Err())
+		require.True(t, again.Message().DeliverTime.Equal(h.Message().DeliverTime))
+		h.Release()
+		time.Sleep(5 * leaseLength)
+		require.Zero(t, m.Counts().LeasesEnded, "the second holder's lease is kept")
+		require.NoError(t, again.Confirm(t.Context()))
+		require.NoError(t, ack(t.Context(), m.Queue(), again))
+		again.Release()
+		r.end()
+	})
+}
+
 // What becomes of the commit cannot be learned: the error says so, and the guard decides later.
 func TestDeferUnresolved(t *testing.T) {
 	for _, landed := range []bool{true, false} {

@@ -33,7 +33,7 @@ func (d *decaying) read(now time.Time) float64 {
 // in turn keeps messages here that others could have.
 type marks struct {
 	high  int // the stream is closed when so many wait
-	low   int // it is opened when no more than these wait
+	low   int // one that was closed is opened again when no more than these wait
 	batch int
 	short bool
 }
@@ -58,7 +58,13 @@ func marksFor(free int, freed float64, c Config) marks {
 	}
 }
 
-func (m marks) open(waiting int) bool { return m.high > 0 && waiting <= m.low }
+// open says whether a stream is to be opened. One that ended by itself, or broke, is followed by the next at once.
+func (m marks) open(waiting int, wasFull bool) bool {
+	if wasFull {
+		return m.high > 0 && waiting <= m.low
+	}
+	return waiting < m.high
+}
 
 func (m marks) close(waiting int) bool { return waiting >= m.high }
 
@@ -84,7 +90,7 @@ func (b *book) wanted(ctx context.Context) (marks, bool) {
 	for {
 		b.mu.Lock()
 		m := b.marksLocked(time.Now())
-		open := m.open(b.line.len()) && b.line.bytes < b.config.MaxBytes
+		open := m.open(b.line.len(), b.full) && b.line.bytes < b.config.MaxBytes
 		b.mu.Unlock()
 		switch {
 		case ctx.Err() != nil:
@@ -109,7 +115,7 @@ func (b *book) opened(closeStream context.CancelFunc) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stats.Streams++
-	b.close, b.closing = closeStream, false
+	b.close, b.closing, b.full = closeStream, false, false
 	b.checkStreamLocked(time.Now())
 }
 
@@ -132,7 +138,7 @@ func (b *book) checkStreamLocked(now time.Time) {
 		return
 	}
 	if b.marksLocked(now).close(b.line.len()) || b.line.bytes >= b.config.MaxBytes {
-		b.closing = true
+		b.closing, b.full = true, true
 		b.close()
 	}
 }

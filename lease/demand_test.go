@@ -32,11 +32,14 @@ func TestMarks(t *testing.T) {
 		})
 	}
 	m := marks{high: 10, low: 5}
-	require.True(t, m.open(5))
-	require.False(t, m.open(6))
+	require.True(t, m.open(5, true))
+	require.False(t, m.open(6, true))
+	require.True(t, m.open(9, false), "a stream that ended by itself is followed by the next")
+	require.False(t, m.open(10, false))
 	require.False(t, m.close(9))
 	require.True(t, m.close(10))
-	require.False(t, marks{}.open(0), "without demand no stream is opened")
+	require.False(t, marks{}.open(0, false), "without demand no stream is opened")
+	require.False(t, marks{}.open(0, true))
 	require.True(t, marks{}.close(0), "and an open one is closed")
 }
 

@@ -19,12 +19,13 @@ type keeper struct {
 	tell  func(level slog.Level, text string, attrs ...slog.Attr)
 
 	calls sync.WaitGroup
+	done  chan answer
+}
 
-	// Calls for first renewals: one at a time, so that those who ask meanwhile share the next one, unless it is slow. The
-	// fields are owned by the loop.
-	firstCalls int
-	firstSent  time.Time
-	firstDone  chan struct{} // from such a call, when it has been answered
+// answer says that a call has ended.
+type answer struct {
+	call *call
+	ok   bool
 }
 
 // run keeps leases until the book is stopped and nothing is held any more. It returns when all its calls have ended.
@@ -34,48 +35,50 @@ func (k *keeper) run(lasting context.Context) {
 	defer cancel()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	traffic := traffic{terms: k.book.terms, underWay: make(map[*call]time.Time)}
 	for {
 		now := time.Now()
-		slow := k.firstSent.Add(k.book.terms.together())
-		p := k.book.plan(now, k.firstCalls == 0 || !now.Before(slow))
-		if p.asking {
-			p.next = earliest(p.next, slow)
+		room, moreRoom, mayConfirm := traffic.room(now)
+		p := k.book.plan(now, allowed{calls: room, confirm: mayConfirm, usual: traffic.usual})
+		k.carryOut(p)
+		for _, c := range p.calls {
+			traffic.sent(c, now)
+			k.calls.Go(func() { k.renew(ctx, c) })
 		}
-		k.carryOut(ctx, p, now)
 		if releaser, can := k.queue.Backend().(backend.Releaser); can && len(p.letGo) > 0 {
 			k.calls.Go(func() { k.giveBack(lasting, releaser, p.letGo) })
 		}
 		if p.ended {
 			return
 		}
-		if p.next.IsZero() {
+		next := p.next
+		switch {
+		case p.more:
+			_, next, _ = traffic.room(now) // what is due has to wait, and everything else may as long
+		case p.asking:
+			next = earliest(next, moreRoom)
+		}
+		if next.IsZero() {
 			timer.Stop()
 		} else {
-			timer.Reset(time.Until(p.next))
+			timer.Reset(time.Until(next))
 		}
 		select {
 		case <-timer.C:
 		case <-k.book.wake:
-		case <-k.firstDone:
-			k.firstCalls--
+		case a := <-k.done:
+			traffic.answered(a.call, a.ok, time.Now())
 		}
 	}
 }
 
-func (k *keeper) carryOut(ctx context.Context, p plan, now time.Time) {
+func (k *keeper) carryOut(p plan) {
 	for _, end := range p.ends {
 		end.tell()
 		if end.cause == ErrLost && !end.quiet {
 			k.tell(slog.LevelWarn, "a lease has ended while its message was being worked on; somebody else may have it now",
 				slog.String("message", end.message.String()))
 		}
-	}
-	for _, c := range p.calls {
-		if c.first {
-			k.firstCalls++
-			k.firstSent = now
-		}
-		k.calls.Go(func() { k.renew(ctx, c) })
 	}
 }
 
@@ -94,11 +97,9 @@ func (k *keeper) renew(ctx context.Context, c *call) {
 		k.tell(slog.LevelWarn, "leases could not be renewed; they are tried again while they may live",
 			slog.Int("leases", len(c.leases)), slog.Any("error", err))
 	}
-	if c.first {
-		select {
-		case k.firstDone <- struct{}{}:
-		case <-ctx.Done():
-		}
+	select {
+	case k.done <- answer{c, err == nil}:
+	case <-ctx.Done():
 	}
 }
 

@@ -114,6 +114,26 @@ func TestConfirm(t *testing.T) {
 	})
 }
 
+// Those who ask again and again while renewals fail do not make more of them.
+func TestConfirmMakesNoHotLoop(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t)
+		m.SetFault(queuetest.OpRenew, queuetest.Always(queuetest.Fault{Err: queuetest.Code(codes.Unavailable)}))
+		send(t, m.Queue(), 1)
+		r := start(t, m.Queue(), Config{})
+		h := r.next(time.Second)
+		for range 100 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			require.ErrorIs(t, h.Confirm(ctx), context.DeadlineExceeded)
+			cancel()
+		}
+		require.LessOrEqual(t, r.Stats().RenewCalls, int64(8))
+		require.ErrorIs(t, h.Confirm(t.Context()), ErrLost)
+		h.Release()
+		r.end()
+	})
+}
+
 // Release while Confirm waits.
 func TestConfirmEndsWithRelease(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -55,6 +55,7 @@ func TestEmulatorManyInFlight(t *testing.T) {
 	end := a.Stats()
 	t.Logf("%d messages in flight for a minute: %d renewal calls for %d leases, %v of CPU (client, front and test in one process), %d goroutines before, %d at most",
 		n, end.RenewCalls-start.RenewCalls, end.Renewed-start.Renewed, (cpuTime(t) - cpu).Round(time.Millisecond), before, most)
+	t.Logf("%+v", end)
 	require.Equal(t, n-inHand, end.Waiting)
 	require.Equal(t, inHand, end.InHand)
 	require.Empty(t, b.begun(), "a lease has ended")

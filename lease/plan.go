@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spanqueue/spanqueue/queue"
@@ -26,6 +27,7 @@ type plan struct {
 	letGo  []*queue.Message
 	next   time.Time // when to plan again; zero: only when woken
 	asking bool      // holders wait for a first renewal, and no call for them could be made yet
+	more   bool      // more is due than could be sent
 	ended  bool      // nothing is left to keep, and nothing will come
 }
 
@@ -44,19 +46,27 @@ func (e ending) tell() {
 	}
 }
 
-// plan works out what is due, and takes it as done: what it returns must be carried out. mayConfirm says that a call for
-// holders that wait for their first renewal may be made now.
-func (b *book) plan(now time.Time, mayConfirm bool) plan {
+// allowed is what the keeper may do at one moment.
+type allowed struct {
+	calls   int           // how many calls
+	confirm bool          // a call, beyond these, for holders that wait for their first renewal
+	usual   time.Duration // how long calls take
+}
+
+// plan works out what is due, and takes it as done: what it returns must be carried out.
+func (b *book) plan(now time.Time, may allowed) plan {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var p plan
-	if b.confirm && mayConfirm {
+	if b.confirm && may.confirm {
 		b.confirm = false
-		p.calls = b.callsLocked(b.freshLocked(now), now, true)
+		p.calls = b.callsLocked(b.freshLocked(now), now, may.usual, true)
 	}
 	if !b.next.IsZero() && !b.next.After(now) {
 		p.ends = b.judgeAllLocked(now)
-		p.calls = append(p.calls, b.callsLocked(b.dueLocked(now), now, false)...)
+		due, more := b.dueLocked(now, may.calls*maxCall)
+		p.calls = append(p.calls, b.callsLocked(due, now, may.usual, false)...)
+		p.more = more
 		b.next = time.Time{}
 		for _, e := range b.index {
 			b.next = earliest(b.next, e.wakeAt(b.terms, b.config.MaxWait))
@@ -123,28 +133,30 @@ func (b *book) endLocked(e *entry, cause error) ending {
 	return end
 }
 
-// dueLocked returns all that is to be renewed now: nothing unless something is due, and then also what is due soon.
-func (b *book) dueLocked(now time.Time) []*entry {
+// dueLocked returns what is to be renewed now, the longest overdue first and not more than most, and whether there is more.
+// Nothing is returned unless something is due. What is due soon fills the last call.
+func (b *book) dueLocked(now time.Time, most int) (due []*entry, more bool) {
 	soon := now.Add(b.terms.together())
-	var due []*entry
-	any := false
+	overdue := 0
 	for _, e := range b.index {
 		switch {
 		case !e.renewable():
 		case !e.renewAt.After(now):
-			any = true
+			overdue++
 			due = append(due, e)
 		case e.calls == 0 && e.failures == 0 && !e.renewAt.After(soon):
 			due = append(due, e)
 		}
 	}
-	if !any {
-		return nil
+	full := (overdue + maxCall - 1) / maxCall * maxCall
+	n := min(len(due), full, most)
+	if n < len(due) {
+		slices.SortFunc(due, func(a, b *entry) int { return a.renewAt.Compare(b.renewAt) })
 	}
-	return due
+	return due[:n], overdue > n
 }
 
-func (b *book) callsLocked(due []*entry, now time.Time, first bool) []*call {
+func (b *book) callsLocked(due []*entry, now time.Time, usual time.Duration, first bool) []*call {
 	var calls []*call
 	for len(due) > 0 {
 		n := min(len(due), maxCall)
@@ -157,7 +169,7 @@ func (b *book) callsLocked(due []*entry, now time.Time, first bool) []*call {
 				c.until = until
 			}
 			e.calls++
-			e.renewAt = now.Add(b.terms.askAgain(e.askAgainFrom(b.terms).Sub(now)))
+			e.renewAt = now.Add(b.terms.askAgain(e.askAgainFrom(b.terms).Sub(now), usual))
 		}
 		b.stats.RenewCalls++
 		calls = append(calls, c)

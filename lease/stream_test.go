@@ -219,6 +219,21 @@ func TestPrefetch(t *testing.T) {
 	})
 }
 
+// A stream that ends by itself is followed by the next one, however many wait, as long as more are wanted.
+func TestStreamsFollowEachOther(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t)
+		r := start(t, m.Queue(), Config{LowWater: 10, MaxDuration: time.Second, MaxWait: time.Hour})
+		send(t, m.Queue(), 1, 2, 3, 4, 5, 6)
+		time.Sleep(5 * time.Second)
+		send(t, m.Queue(), 7, 8)
+		time.Sleep(time.Second)
+		require.Equal(t, 8, r.Stats().Waiting)
+		require.Zero(t, r.Stats().StreamsClosed)
+		r.end()
+	})
+}
+
 // A few large payloads are enough.
 func TestBytesThatWait(t *testing.T) {
 	bubble(t, func(t *testing.T) {

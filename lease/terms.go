@@ -39,8 +39,11 @@ func (t terms) renewAt(from time.Time, random float64) time.Time {
 func (t terms) together() time.Duration { return t.length / 8 }
 
 // askAgain is how long after a renewal was sent the same token is sent again when no answer came: half of what is left,
-// so that tries get closer as the end does. The first call is not given up: whichever is answered counts.
-func (t terms) askAgain(left time.Duration) time.Duration { return max(left/2, t.length/20) }
+// so that tries get closer as the end does, but not before a call has had twice the usual time: asking again of a
+// database that is merely slow makes it slower. The first call is not given up: whichever is answered counts.
+func (t terms) askAgain(left, usual time.Duration) time.Duration {
+	return max(left/2, min(2*usual, left), t.length/20)
+}
 
 // retryAfter is the pause after a renewal that failed: growing from a sixty-fourth of the lease to an eighth, the upper
 // half of it random.

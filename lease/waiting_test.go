@@ -104,6 +104,27 @@ func TestMessageThatWaitedIsStartedOnceRenewed(t *testing.T) {
 	})
 }
 
+// A row that was on its way for longer than the ones before has less left of its lease: it is renewed before it is started.
+func TestMessageThatWasOnItsWayForLong(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t)
+		r := start(t, m.Queue(), Config{LowWater: 10})
+		send(t, m.Queue(), 1)
+		first := r.next(time.Second)
+		require.True(t, first.Bound().IsZero())
+		m.Nth(queuetest.OpRow, 1, queuetest.Fault{Before: leaseLength * 6 / 10})
+		send(t, m.Queue(), 2)
+		second := r.next(leaseLength)
+		require.Equal(t, int64(2), id(second))
+		require.False(t, second.Bound().IsZero())
+		time.Sleep(3 * leaseLength)
+		require.Zero(t, m.Counts().LeasesEnded)
+		first.Release()
+		second.Release()
+		r.end()
+	})
+}
+
 // The answer of a renewal is slow, the token is sent again and refused, as it must be: the first answer still counts.
 func TestLateAnswerCountsAfterARefusal(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -135,6 +156,8 @@ func TestMessagesAreLetGo(t *testing.T) {
 		time.Sleep(2*leaseLength + time.Millisecond)
 		require.Zero(t, a.Stats().Waiting)
 		require.Equal(t, int64(2), a.Stats().LetGo)
+		time.Sleep(3 * leaseLength)
+		require.Equal(t, int64(3), a.Stats().Received, "they are not taken again while no slot becomes free")
 		b := start(t, m.Queue(), Config{})
 		b.next(2 * leaseLength).Release()
 		h.Release()
@@ -169,6 +192,7 @@ func TestMessagesAreGivenBack(t *testing.T) {
 		r := start(t, q, Config{LowWater: 10, MaxWait: 2 * leaseLength})
 		h := r.next(time.Second)
 		time.Sleep(2*leaseLength + time.Millisecond)
+		time.Sleep(100 * time.Millisecond)
 		require.ElementsMatch(t, []int64{2, 3, 4}, m.taken())
 		h.Release()
 		r.next(2 * leaseLength).Release() // a slot has become free: messages are taken again
@@ -187,7 +211,12 @@ type takesBack struct {
 	got []int64
 }
 
-func (q *takesBack) Release(_ context.Context, ds []backend.Delivery) error {
+func (q *takesBack) Release(ctx context.Context, ds []backend.Delivery) error {
+	select {
+	case <-time.After(100 * time.Millisecond):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, d := range ds {
