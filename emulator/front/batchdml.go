@@ -62,7 +62,7 @@ func (s *Server) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBatc
 // batch gives the statements for the emulator: those before the first that the queues refuse, and the refusal.
 func (s *Server) batch(ctx context.Context, sess ident.Session, all []*spannerpb.ExecuteBatchDmlRequest_Statement) (statements []*spannerpb.ExecuteBatchDmlRequest_Statement, touched []string, refusal error) {
 	for i, st := range all {
-		kind, names, err := s.queues.Statement(ctx, sess.Database, st.GetSql())
+		kind, names, err := s.classify(ctx, sess, st.GetSql())
 		if err == nil && kind != queues.Pass {
 			err = status.Error(codes.InvalidArgument, fmt.Sprintf("Statement %d: '%s' is not valid DML.", i, st.GetSql()))
 		}

@@ -25,12 +25,12 @@ func (s *Server) commit(ctx context.Context, req *spannerpb.CommitRequest) (*spa
 	case *spannerpb.CommitRequest_SingleUseTransaction:
 		return s.commitSingleUse(ctx, sess, req)
 	case *spannerpb.CommitRequest_TransactionId:
-		return s.commitTransaction(ctx, req, sel.TransactionId)
+		return s.commitTransaction(ctx, sess, req, sel.TransactionId)
 	}
 	return nil, status.Error(codes.InvalidArgument, "No value provided for required field: CommitRequest.transaction")
 }
 
-func (s *Server) commitTransaction(ctx context.Context, req *spannerpb.CommitRequest, id []byte) (*spannerpb.CommitResponse, error) {
+func (s *Server) commitTransaction(ctx context.Context, sess ident.Session, req *spannerpb.CommitRequest, id []byte) (*spannerpb.CommitResponse, error) {
 	rw, ro := ident.Transaction(id)
 	switch {
 	case ro != nil && ro.Of(req.GetSession()):
@@ -45,7 +45,7 @@ func (s *Server) commitTransaction(ctx context.Context, req *spannerpb.CommitReq
 	t.Follow(clientOf(ctx))
 	t.NoteTag(req.GetRequestOptions().GetTransactionTag())
 	return t.Commit(ctx, len(req.GetMutations()) > 0, func(ctx context.Context, tx *backend.Tx) (*spannerpb.CommitResponse, error) {
-		ms, touched, err := s.queues.RewriteMutations(ctx, t.Database, req.GetMutations())
+		ms, touched, err := s.rewriteMutations(ctx, sess, req.GetMutations())
 		if err != nil {
 			return nil, err
 		}
@@ -60,6 +60,14 @@ func (s *Server) commitTransaction(ctx context.Context, req *spannerpb.CommitReq
 	})
 }
 
+// rewriteMutations gives the mutations for the emulator, if the session may make them.
+func (s *Server) rewriteMutations(ctx context.Context, sess ident.Session, ms []*spannerpb.Mutation) (out []*spannerpb.Mutation, touched []string, err error) {
+	if err := s.queues.AllowMutations(ctx, sess.Database, sess.Role(), ms); err != nil {
+		return nil, nil, err
+	}
+	return s.queues.RewriteMutations(ctx, sess.Database, ms)
+}
+
 // commitSingleUse takes its turn as any other write does. Once it has come, the commit is not given up any more. What the
 // mutations mean is judged by the schema of that moment.
 func (s *Server) commitSingleUse(ctx context.Context, sess ident.Session, req *spannerpb.CommitRequest) (*spannerpb.CommitResponse, error) {
@@ -67,7 +75,7 @@ func (s *Server) commitSingleUse(ctx context.Context, sess ident.Session, req *s
 	err := s.txns.InTurn(ctx, sess.Database, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 		defer cancel()
-		ms, touched, err := s.queues.RewriteMutations(ctx, sess.Database, req.GetMutations())
+		ms, touched, err := s.rewriteMutations(ctx, sess, req.GetMutations())
 		if err != nil {
 			return err
 		}

@@ -62,7 +62,8 @@
 //
 // Every answer has the header VersionHeader. Pre-commit tokens are made by the front, rising, for read-write
 // transactions on multiplexed sessions; any token is accepted at Commit. BatchWrite, which the emulator lacks, commits
-// group after group. ListSessions shows what this front has made. A session keeps the role it was created with.
+// group after group. ListSessions shows what this front has made. A session keeps the role it was created with, which must
+// exist then; package internal/queues tells what a role needs for which use of a queue.
 //
 // # What ends what
 //

@@ -81,7 +81,7 @@ func (s *Server) partitionQuery(ctx context.Context, req *spannerpb.PartitionQue
 	if err != nil {
 		return nil, err
 	}
-	kind, _, err := s.queues.Statement(ctx, sess.Database, req.GetSql())
+	kind, _, err := s.classify(ctx, sess, req.GetSql())
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +99,9 @@ func (s *Server) partitionQuery(ctx context.Context, req *spannerpb.PartitionQue
 func (s *Server) partitionRead(ctx context.Context, req *spannerpb.PartitionReadRequest) (*spannerpb.PartitionResponse, error) {
 	sess, err := s.session(ctx, req.GetSession())
 	if err != nil {
+		return nil, err
+	}
+	if err := s.queues.AllowRead(ctx, sess.Database, sess.Role(), req.GetTable()); err != nil {
 		return nil, err
 	}
 	return s.partition(ctx, sess, req.GetTransaction(), func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (*spannerpb.PartitionResponse, error) {

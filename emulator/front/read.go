@@ -12,6 +12,9 @@ func (s *Server) read(ctx context.Context, req *spannerpb.ReadRequest) (*spanner
 	if err != nil {
 		return nil, err
 	}
+	if err := s.queues.AllowRead(ctx, sess.Database, sess.Role(), req.GetTable()); err != nil {
+		return nil, err
+	}
 	p, token, err := s.placeOfPartition(ctx, sess, req.GetTransaction(), req.GetRequestOptions().GetTransactionTag(), req.GetPartitionToken())
 	if err != nil {
 		return nil, err
@@ -24,11 +27,15 @@ func (s *Server) read(ctx context.Context, req *spannerpb.ReadRequest) (*spanner
 }
 
 func (s *Server) streamingRead(req *spannerpb.ReadRequest, out grpc.ServerStream) error {
-	sess, err := s.session(out.Context(), req.GetSession())
+	ctx := out.Context()
+	sess, err := s.session(ctx, req.GetSession())
 	if err != nil {
 		return err
 	}
-	p, token, err := s.placeOfPartition(out.Context(), sess, req.GetTransaction(), req.GetRequestOptions().GetTransactionTag(), req.GetPartitionToken())
+	if err := s.queues.AllowRead(ctx, sess.Database, sess.Role(), req.GetTable()); err != nil {
+		return err
+	}
+	p, token, err := s.placeOfPartition(ctx, sess, req.GetTransaction(), req.GetRequestOptions().GetTransactionTag(), req.GetPartitionToken())
 	if err != nil {
 		return err
 	}

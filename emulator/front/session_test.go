@@ -14,7 +14,7 @@ import (
 // A session says all it means in its name: the next front knows it too.
 func TestSessionsOutliveTheirFront(t *testing.T) {
 	t.Parallel()
-	db := emulatortest.Database(t, table)
+	db := emulatortest.Database(t, table, "CREATE ROLE reader")
 	_, firstAddr := newFront(t, db.Emulator().BackendAddr(), front.Options{})
 	_, secondAddr := newFront(t, db.Emulator().BackendAddr(), front.Options{})
 	first := newRaw(t, firstAddr, db.Name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
@@ -49,7 +50,22 @@ func (s *Server) newSession(ctx context.Context, database string, want *spannerp
 		return nil, err
 	}
 	s.pool.Give(own)
+	if err := s.allowRole(ctx, database, want.GetCreatorRole()); err != nil {
+		return nil, err
+	}
 	return s.nameSession(database, want)
+}
+
+// allowRole refuses roles that do not exist. Those of the PostgreSQL dialect are the emulator's.
+func (s *Server) allowRole(ctx context.Context, database, role string) error {
+	if role == "" {
+		return nil
+	}
+	dialect, err := s.dialect(ctx, database)
+	if err != nil || dialect == databasepb.DatabaseDialect_POSTGRESQL {
+		return err
+	}
+	return s.queues.AllowRole(ctx, database, role)
 }
 
 // nameSession makes a session for clients. It exists in its name alone.

@@ -6,6 +6,7 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc"
 
+	"github.com/spanqueue/spanqueue/emulator/front/internal/ident"
 	"github.com/spanqueue/spanqueue/emulator/front/internal/queues"
 )
 
@@ -14,7 +15,7 @@ func (s *Server) executeSQL(ctx context.Context, req *spannerpb.ExecuteSqlReques
 	if err != nil {
 		return nil, err
 	}
-	kind, touched, err := s.queues.Statement(ctx, sess.Database, req.GetSql())
+	kind, touched, err := s.classify(ctx, sess, req.GetSql())
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +28,7 @@ func (s *Server) executeSQL(ctx context.Context, req *spannerpb.ExecuteSqlReques
 	}
 	p.touch(touched)
 	return p.resultSet(ctx, req.GetLastStatement(), func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (*spannerpb.ResultSet, error) {
-		r, err := s.statement(ctx, sess.Database, req, session, sel, token)
+		r, err := s.statement(ctx, sess, req, session, sel, token)
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +42,7 @@ func (s *Server) executeStreamingSQL(req *spannerpb.ExecuteSqlRequest, out grpc.
 	if err != nil {
 		return err
 	}
-	kind, touched, err := s.queues.Statement(ctx, sess.Database, req.GetSql())
+	kind, touched, err := s.classify(ctx, sess, req.GetSql())
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (s *Server) executeStreamingSQL(req *spannerpb.ExecuteSqlRequest, out grpc.
 	}
 	p.touch(touched)
 	return p.stream(out, req.GetLastStatement(), func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (resultStream, error) {
-		r, err := s.statement(ctx, sess.Database, req, session, sel, token)
+		r, err := s.statement(ctx, sess, req, session, sel, token)
 		if err != nil {
 			return nil, err
 		}
@@ -62,10 +63,18 @@ func (s *Server) executeStreamingSQL(req *spannerpb.ExecuteSqlRequest, out grpc.
 	})
 }
 
+// classify says who serves a statement, or refuses it.
+func (s *Server) classify(ctx context.Context, sess ident.Session, sql string) (kind queues.Kind, touched []string, err error) {
+	if err := s.queues.AllowStatement(ctx, sess.Database, sess.Role(), sql); err != nil {
+		return queues.Pass, nil, err
+	}
+	return s.queues.Statement(ctx, sess.Database, sql)
+}
+
 // statement is the request for the emulator. The queues are asked again: the schema may have changed while the
 // transaction waited for its turn.
-func (s *Server) statement(ctx context.Context, database string, req *spannerpb.ExecuteSqlRequest, session string, sel *spannerpb.TransactionSelector, token []byte) (*spannerpb.ExecuteSqlRequest, error) {
-	if _, _, err := s.queues.Statement(ctx, database, req.GetSql()); err != nil {
+func (s *Server) statement(ctx context.Context, sess ident.Session, req *spannerpb.ExecuteSqlRequest, session string, sel *spannerpb.TransactionSelector, token []byte) (*spannerpb.ExecuteSqlRequest, error) {
+	if _, _, err := s.classify(ctx, sess, req.GetSql()); err != nil {
 		return nil, err
 	}
 	r := shallow(req)

@@ -17,6 +17,9 @@ type Session struct {
 	Props *spannerpb.Session
 }
 
+// Role is the database role that the session named, or "".
+func (s Session) Role() string { return s.Props.GetCreatorRole() }
+
 // NewSession names a new session of the database. Two calls with the same arguments name two sessions.
 func NewSession(database string, props *spannerpb.Session) (string, error) {
 	p := &spannerpb.Session{

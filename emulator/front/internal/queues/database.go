@@ -10,11 +10,15 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/spanqueue/spanqueue/emulator/front/internal/queues/backing"
+	"github.com/spanqueue/spanqueue/emulator/front/internal/queues/roles"
+	"github.com/spanqueue/spanqueue/emulator/front/internal/queues/tvf"
 )
 
-// catalogue are the queues of a database as they were declared at one moment. It does not change.
+// catalogue are the queues and roles of a database as they were declared at one moment. It does not change.
 type catalogue struct {
-	queues map[string]*backing.Queue // by name in lower case
+	queues    map[string]*backing.Queue // by name in lower case
+	roles     roles.Book
+	rolesKept bool // the table that keeps them is there
 }
 
 var noQueues = &catalogue{}
@@ -78,19 +82,19 @@ func (d *database) load(ctx context.Context, store Store) (*catalogue, error) {
 }
 
 // The names are in a case that both dialects know.
-const catalogueQuery = "SELECT column_default FROM information_schema.columns WHERE table_name LIKE '" + backing.DeclarationPrefix + "%'"
+const catalogueQuery = "SELECT table_name, column_default FROM information_schema.columns WHERE table_name LIKE '" + backing.DeclarationPrefix + "%' OR table_name = '" + roles.Table + "'"
 
 func readCatalogue(ctx context.Context, store Store, database string) (*catalogue, error) {
 	c := &catalogue{}
 	err := store.Outside(ctx, database, func(ctx context.Context, q Querier) error {
-		c.queues = make(map[string]*backing.Queue)
+		c = &catalogue{queues: make(map[string]*backing.Queue)}
 		rs, err := q.ExecuteSql(ctx, &spannerpb.ExecuteSqlRequest{Sql: catalogueQuery})
 		if err != nil {
 			return err
 		}
 		for _, row := range rs.GetRows() {
-			if queue, ok := backing.Declared(row.GetValues()[0].GetStringValue()); ok {
-				c.queues[strings.ToLower(queue.Name())] = queue
+			if err := c.add(row.GetValues()[0].GetStringValue(), row.GetValues()[1].GetStringValue()); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -99,6 +103,26 @@ func readCatalogue(ctx context.Context, store Store, database string) (*catalogu
 		return nil, err
 	}
 	return c, nil
+}
+
+// add takes in what a table declares by the default of its column. What is no declaration is somebody's own.
+func (c *catalogue) add(table, columnDefault string) error {
+	if table != roles.Table {
+		if queue, ok := backing.Declared(columnDefault); ok {
+			c.queues[strings.ToLower(queue.Name())] = queue
+		}
+		return nil
+	}
+	text, ok := tvf.StringLiteral(columnDefault)
+	if !ok {
+		return status.Errorf(codes.Internal, "the table %s, which keeps the roles, has the default %q", roles.Table, columnDefault)
+	}
+	book, err := roles.Read(text)
+	if err != nil {
+		return status.Errorf(codes.Internal, "the table %s, which keeps the roles, cannot be read: %v", roles.Table, err)
+	}
+	c.roles, c.rolesKept = book, true
+	return nil
 }
 
 func (d *database) forgetCatalogue() {

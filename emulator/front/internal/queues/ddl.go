@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/spanqueue/spanqueue/emulator/front/internal/queues/backing"
+	"github.com/spanqueue/spanqueue/emulator/front/internal/queues/roles"
 	"github.com/spanqueue/spanqueue/emulator/front/internal/queues/tvf"
 	"github.com/spanqueue/spanqueue/schema"
 )
@@ -19,7 +20,7 @@ func (q *Queues) RewriteDDL(ctx context.Context, database string, statements []s
 	if err != nil {
 		return nil, err
 	}
-	b := batch{database: database, before: c, queues: q, changed: make(map[string]*backing.Queue), empty: make(map[string]bool)}
+	b := batch{database: database, before: c, queues: q, changed: make(map[string]*backing.Queue), empty: make(map[string]bool), roles: c.roles}
 	var out []string
 	for _, sql := range statements {
 		rewritten, err := b.rewrite(ctx, sql)
@@ -27,6 +28,13 @@ func (q *Queues) RewriteDDL(ctx context.Context, database string, statements []s
 			return nil, err
 		}
 		out = append(out, rewritten...)
+	}
+	if b.rolesChanged {
+		declare, err := b.roles.Declare(c.rolesKept)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, declare)
 	}
 	return out, nil
 }
@@ -59,6 +67,9 @@ type batch struct {
 	queues   *Queues
 	changed  map[string]*backing.Queue // by name in lower case; nil: dropped
 	empty    map[string]bool           // those created in the batch
+
+	roles        roles.Book
+	rolesChanged bool
 }
 
 func (b *batch) find(name string) *backing.Queue {
@@ -96,6 +107,11 @@ func (b *batch) rewrite(ctx context.Context, sql string) ([]string, error) {
 		return b.alter(ctx, s)
 	case *schema.DropQueue:
 		return b.drop(s)
+	}
+	if s, ok, err := tvf.ParseRole(sql); err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "Error parsing Spanner DDL statement: %s : %v", sql, err)
+	} else if ok {
+		return nil, b.role(s)
 	}
 	return []string{sql}, b.checkOther(sql)
 }
@@ -154,6 +170,9 @@ func (b *batch) drop(s *schema.DropQueue) ([]string, error) {
 		}
 		return nil, errNoQueue(s.Name)
 	}
+	if err := b.checkGrants(queue); err != nil {
+		return nil, err
+	}
 	b.changed[strings.ToLower(s.Name)] = nil
 	return queue.Drop(), nil
 }
@@ -164,6 +183,9 @@ func (b *batch) checkOther(sql string) error {
 	d, ok := tvf.ScanDDL(sql)
 	if !ok || d.Verb == "CREATE" {
 		return nil
+	}
+	if strings.EqualFold(d.Name, roles.Table) {
+		return status.Errorf(codes.InvalidArgument, "%s %s %s: it keeps the roles of the database.", d.Verb, d.Kind, d.Name)
 	}
 	for _, queue := range b.all() {
 		parent := queue.Definition.Interleave
@@ -180,13 +202,13 @@ func (b *batch) checkOther(sql string) error {
 }
 
 // RestoreDDL turns the emulator's own description of a database into that of what was declared: each queue's CREATE
-// QUEUE stands where its backing table stood.
+// QUEUE stands where its backing table stood, and roles and grants stand behind everything.
 func (q *Queues) RestoreDDL(ctx context.Context, database string, statements []string) ([]string, error) {
 	_, c, err := q.catalogue(ctx, database)
 	if err != nil {
 		return nil, err
 	}
-	if len(c.queues) == 0 {
+	if len(c.queues) == 0 && !c.rolesKept {
 		return statements, nil
 	}
 	out := make([]string, 0, len(statements))
@@ -201,11 +223,14 @@ func (q *Queues) RestoreDDL(ctx context.Context, database string, statements []s
 			out = append(out, sql)
 		}
 	}
-	return out, nil
+	return append(out, c.roles.Statements()...), nil
 }
 
-// owns reports whether an object is part of how a queue is kept.
+// owns reports whether an object is part of how queues and roles are kept.
 func (c *catalogue) owns(name string) bool {
+	if strings.EqualFold(name, roles.Table) {
+		return true
+	}
 	for _, queue := range c.queues {
 		if queue.Owns(name) {
 			return true

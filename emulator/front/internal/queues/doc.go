@@ -34,6 +34,14 @@
 // sends the rows behind the token again if their leases still run, under the same lease tokens, and ends when the
 // first one would have. The token of a stream that is not known (any more) starts a new stream.
 //
+// # Roles
+//
+// The emulator has no database roles, so they are kept here (package roles), as declarations are. A session that named a
+// role needs the privileges that the service documents: INSERT to send, DELETE to acknowledge or delete, SELECT to read
+// a queue, EXECUTE on RECEIVE_<Queue> and RENEWLEASE_<Queue> to call them; none of them includes another. What a
+// statement reads is found by its FROM and JOIN clauses. A session that named no role may do everything. Grants on
+// tables, views and everything else are kept and shown, and not enforced.
+//
 // # Failure rules
 //
 //   - A receiver that goes away leaves its leases to run out; rows that it had leased and not yet tried to send are
@@ -50,7 +58,9 @@
 //   - WHERE of RECEIVE_<Queue> sees the key columns, Payload and DeliverTime; the columns of the lease come into being
 //     when a message has passed.
 //   - A hidden key column is not part of *, as in a table.
-//   - Arguments are named; max_duration defaults to 20 minutes and max_batch_size to 100.
+//   - A queue is not dropped while privileges on it are granted, nor a role that has any; a queue's name in GRANT ... ON
+//     TABLE is refused. A session outlives its role, without privileges on queues.
+//   - Arguments are named, but for that of RENEWLEASE_<Queue>; max_duration defaults to 20 minutes and max_batch_size to 100.
 //   - A message of a queue with disable_delivery is kept and not delivered. The option is obeyed at once: a stream that is
 //     open stays open and sends nothing more, and goes on when delivery is enabled again. What was sent can be renewed and
 //     acknowledged meanwhile. disable_send refuses a send when its commit or statement has the turn; ALTER QUEUE waits for

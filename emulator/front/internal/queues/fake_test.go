@@ -49,7 +49,7 @@ func (s *emptyStore) Read(context.Context, *spannerpb.ReadRequest) (*spannerpb.R
 // ExecuteSql answers the catalogue's query, and any other with a result without rows.
 func (s *emptyStore) ExecuteSql(_ context.Context, req *spannerpb.ExecuteSqlRequest) (*spannerpb.ResultSet, error) {
 	if strings.Contains(req.GetSql(), "information_schema") {
-		row := &structpb.ListValue{Values: []*structpb.Value{structpb.NewStringValue(s.declaration)}}
+		row := &structpb.ListValue{Values: []*structpb.Value{structpb.NewStringValue("spanqueue_queue_Tasks"), structpb.NewStringValue(s.declaration)}}
 		return &spannerpb.ResultSet{Rows: []*structpb.ListValue{row}}, nil
 	}
 	fields := []*spannerpb.StructType_Field{{Name: "Id"}, {Name: "position"}}

@@ -16,11 +16,17 @@ type argument struct {
 	value ast.Expr
 }
 
-func readArguments(call *ast.TVFCallExpr) ([]argument, error) {
-	if len(call.Args) > 0 {
+// readArguments takes names only, but for the one argument of a renewal, which the service's pages write both ways.
+func readArguments(f Function, call *ast.TVFCallExpr) ([]argument, error) {
+	var args []argument
+	if len(call.Args) == 1 && f == Renew {
+		if given, ok := call.Args[0].(*ast.ExprArg); ok {
+			args = append(args, argument{name: leaseTokens, value: given.Expr})
+		}
+	}
+	if len(call.Args) > len(args) {
 		return nil, fmt.Errorf("%s takes named arguments only, such as name => value; found %s", call.Name.SQL(), call.Args[0].SQL())
 	}
-	var args []argument
 	for _, a := range call.NamedArgs {
 		for _, earlier := range args {
 			if strings.EqualFold(earlier.name, a.Name.Name) {

@@ -9,10 +9,13 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
+// leaseTokens is the one argument of RENEWLEASE_<Queue>.
+const leaseTokens = "lease_tokens"
+
 // LeaseTokens evaluates the argument of a call of RENEWLEASE_<Queue>. Elements that are NULL are left out: they name
 // no lease.
 func (s *Statement) LeaseTokens(params Params) ([]string, error) {
-	const name = "lease_tokens"
+	const name = leaseTokens
 	var value ast.Expr
 	for _, a := range s.arguments {
 		if !strings.EqualFold(a.name, name) {

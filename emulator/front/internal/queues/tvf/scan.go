@@ -66,6 +66,9 @@ type Shape struct {
 	Table string
 	// Calls are the calls whose names are those of queue functions, in order.
 	Calls []Call
+	// Reads are the names that stand where a table is read from, as written, without quotes. A name that means
+	// something else there, such as that of a WITH clause, is among them.
+	Reads []string
 }
 
 // Scan finds out what kind of statement the text is.
@@ -106,20 +109,30 @@ func Scan(sql string) Shape {
 		}
 		s.Table = t.path()
 	}
+	from := newFromClauses()
 	for !t.done() {
-		name, ok := t.ident()
-		t.next()
-		if ok && t.kind() == "(" {
-			if f, queue := functionOf(name); f != None {
-				s.Calls = append(s.Calls, Call{Function: f, Queue: queue})
+		from.see(t)
+		_, ok := t.ident()
+		if !ok {
+			t.next()
+			continue
+		}
+		name, table := t.path(), from.expected()
+		if t.kind() != "(" {
+			if table {
+				s.Reads = append(s.Reads, name)
 			}
+			continue
+		}
+		if f, queue := FunctionOf(name); f != None {
+			s.Calls = append(s.Calls, Call{Function: f, Queue: queue})
 		}
 	}
 	return s
 }
 
-// functionOf splits the name of a function. Case does not matter.
-func functionOf(name string) (Function, string) {
+// FunctionOf splits the name of a function of a queue. Case does not matter.
+func FunctionOf(name string) (Function, string) {
 	for _, f := range []Function{Receive, Renew} {
 		prefix := f.String()
 		if len(name) > len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {

@@ -53,7 +53,7 @@ func Parse(sql string) (*Statement, error) {
 	}
 	s := &Statement{Alias: alias}
 	if len(source.Name.Idents) == 1 {
-		s.Function, s.Queue = functionOf(source.Name.Idents[0].Name)
+		s.Function, s.Queue = FunctionOf(source.Name.Idents[0].Name)
 	}
 	if s.Function == None {
 		return nil, fmt.Errorf("%s is not a function of a queue; a statement that calls one reads from nothing else", source.Name.SQL())
@@ -61,7 +61,7 @@ func Parse(sql string) (*Statement, error) {
 	if source.Hint != nil || source.Sample != nil {
 		return nil, fmt.Errorf("%s%s takes neither a hint nor TABLESAMPLE", s.Function, s.Queue)
 	}
-	if s.arguments, err = readArguments(source); err != nil {
+	if s.arguments, err = readArguments(s.Function, source); err != nil {
 		return nil, err
 	}
 	if sel.Where != nil {
@@ -138,7 +138,7 @@ func prepare(sql string) (text, alias string, err error) {
 			blank(tok.Pos, tok.End)
 		}
 		name, ok := t.ident()
-		f, _ := functionOf(name)
+		f, _ := FunctionOf(name)
 		afterFunction = ok && f != None
 	}
 	if t.bad {

@@ -24,7 +24,7 @@ func TestScan(t *testing.T) {
 		"WITH a AS (SELECT 1) SELECT * FROM RECEIVE_Q()":   {Verb: Query, Calls: []Call{receive}},
 		"SELECT * FROM RECEIVE_Q(), RENEWLEASE_Q()":        {Verb: Query, Calls: []Call{receive, renew}},
 		"SELECT 'RECEIVE_Q(' -- RECEIVE_Q()":               {Verb: Query},
-		"SELECT RECEIVE_Q FROM T":                          {Verb: Query},
+		"SELECT RECEIVE_Q FROM T":                          {Verb: Query, Reads: []string{"T"}},
 		"SELECT * FROM RECEIVE_()":                         {Verb: Query},
 		"INSERT INTO Q (Id) VALUES (1)":                    {Verb: Insert, Table: "Q"},
 		"insert q (Id) VALUES (1)":                         {Verb: Insert, Table: "q"},
@@ -41,6 +41,29 @@ func TestScan(t *testing.T) {
 		"CREATE TABLE T":              {},
 	} {
 		require.Equal(t, want, Scan(sql), sql)
+	}
+}
+
+func TestScanFindsTables(t *testing.T) {
+	t.Parallel()
+	for sql, want := range map[string][]string{
+		"SELECT A, B FROM Q":                             {"Q"},
+		"select `Id` from `Q` as X where X.Id in (1, 2)": {"Q"},
+		"SELECT Q.Id FROM Q, (SELECT 1 AS B) , S.T u":    {"Q", "S.T"},
+		"SELECT 1 FROM A JOIN@{JOIN_METHOD=HASH_JOIN} B ON A.X = B.X, C LEFT OUTER JOIN D USING (X, Y)": {"A", "B", "C", "D"},
+		"SELECT * FROM Q@{FORCE_INDEX=I} WHERE X > ANY (SELECT MAX(Y) FROM Inner1, Inner2)":             {"Q", "Inner1", "Inner2"},
+		"SELECT * FROM (A JOIN B ON TRUE), UNNEST(@list) WITH OFFSET":                                   {"A", "B"},
+		"SELECT (SELECT COUNT(*) FROM Q), Other, F(G, H) FROM UNNEST([1, 2])":                           {"Q"},
+		"WITH w AS (SELECT * FROM Q) SELECT w.Id FROM w UNION ALL SELECT X, Y FROM R":                   {"Q", "w", "R"},
+		"INSERT INTO T (A, B) SELECT A, B FROM Q THEN RETURN A, B":                                      {"Q"},
+		"DELETE FROM Q WHERE Id IN (SELECT Id FROM R)":                                                  {"R"},
+		"UPDATE T SET A = (SELECT B FROM Q), C = D WHERE TRUE":                                          {"Q"},
+		"SELECT * FROM RECEIVE_Q(max_duration => a, b => c), Q":                                         {"Q"},
+		"SELECT 'FROM Q' -- FROM Q":                                                                     nil,
+		"SELECT @@x, Q FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_NAME = 'Q'":                           {"INFORMATION_SCHEMA.TABLES"},
+		"FROM Q |> WHERE Id > 1": {"Q"},
+	} {
+		require.Equal(t, want, Scan(sql).Reads, sql)
 	}
 }
 
@@ -83,6 +106,8 @@ func TestParseRefuses(t *testing.T) {
 		"SELECT EXISTS (SELECT 1) FROM RECEIVE_Q()":                         "a subquery",
 		"SELECT ARRAY(SELECT 1) FROM RECEIVE_Q()":                           "a subquery",
 		"SELECT Id FROM RECEIVE_Q() TABLESAMPLE BERNOULLI (1 PERCENT)":      "TABLESAMPLE",
+		"SELECT * FROM RENEWLEASE_Q(['a'], ['b'])":                          "named arguments only",
+		"SELECT * FROM RENEWLEASE_Q(['a'], lease_tokens => ['b'])":          "twice",
 		"SELECT Id FROM RECEIVE_Q('5s')":                                    "named arguments only",
 		"SELECT Id FROM RECEIVE_Q(max_duration => '1s', MAX_duration => 1)": "twice",
 		"SELECT AS STRUCT Id FROM RECEIVE_Q()":                              "SELECT AS",
@@ -196,6 +221,8 @@ func TestLeaseTokens(t *testing.T) {
 		"lease_tokens => @null":                nil,
 		"lease_tokens => []":                   nil,
 		"lease_tokens => [ 'a' , /* , */ 'b']": {"a", "b"},
+		"['a', @t]":                            {"a", "c"},
+		"@ts":                                  {"d", "e"},
 	} {
 		s, err := Parse("SELECT * FROM RENEWLEASE_Q(" + call + ")")
 		require.NoError(t, err, call)
