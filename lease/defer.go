@@ -107,12 +107,10 @@ func (h *Held) move(ctx context.Context, old backend.Delivery, moved backend.Out
 		Delivery: old,
 		Tag:      "defer=" + q.Name(),
 		Body: func(ctx context.Context, tx backend.Tx) error {
-			if h.carry != nil {
-				if err := h.carry(ctx, tx, moved); err != nil {
-					return err
-				}
+			if err := tx.Send(ctx, moved); err != nil || h.carry == nil {
+				return err
 			}
-			return tx.Send(ctx, moved)
+			return h.carry(ctx, tx, moved)
 		},
 		MaxRuns: maxRuns,
 		// The lease cannot be renewed once the commit has landed, so the search has to begin well before its end.

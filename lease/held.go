@@ -19,7 +19,7 @@ type Held struct {
 	carry     func(context.Context, backend.Tx, backend.Outgoing) error
 }
 
-// Carry has f do something more in the transactions of Defer and Checkpoint, after the acknowledgement; it is given what
+// Carry has f do something more in the transactions of Defer and Checkpoint, after the message was sent again; it is given what
 // is sent, and may run several times. It is for the packages of this module.
 func (h *Held) Carry(f func(ctx context.Context, tx backend.Tx, resent backend.Outgoing) error) {
 	h.resending.Lock()
