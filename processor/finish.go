@@ -65,6 +65,9 @@ func (p *Processor) bury(d *delivery, reason string, cause error) Outcome {
 		First:    d.attempt.before.First,
 		Handler:  p.config.Name,
 	}
+	if marker, ok := cause.(*fate); ok && marker.err != nil {
+		cause = marker.err // the operator wants the handler's words, not ours
+	}
 	if cause != nil {
 		letter.Error = cause.Error()
 	} else {
