@@ -51,7 +51,7 @@ func TestEmulatorLeaseIsLost(t *testing.T) {
 
 			require.ErrorIs(t, a.outcomes(1)[0], queue.ErrNotHeld)
 			after := <-told
-			require.Less(t, after, 1050*time.Millisecond, "the context ends at the bound")
+			require.Less(t, after, 1500*time.Millisecond, "the context ends at the bound, or when a busy machine gets to it")
 			require.Positive(t, refused.Applied())
 			require.Equal(t, int64(1), a.Stats().Lost)
 			stop()

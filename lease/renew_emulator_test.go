@@ -70,7 +70,7 @@ func TestEmulatorRenewalLandedAndLost(t *testing.T) {
 			begun := time.Now()
 			b := w.work(lease.Config{}, lasting(0))
 			require.ErrorIs(t, a.outcomes(1)[0], lease.ErrLost)
-			require.Less(t, time.Since(begun), 2*time.Second, "before the lease that is known can have ended")
+			require.Less(t, time.Since(begun), 3*time.Second, "at the bound, or when a busy machine gets to it, and not at the end of the work")
 			require.Equal(t, 1, handle.Applied(), "the fault was not applied")
 			require.Eventually(t, func() bool {
 				return len(a.begun())+len(b.begun()) == 2
