@@ -82,7 +82,7 @@ func (w *world) empty(workers int, bare bool, count *rpcs) (tried, lost int) {
 // emptyOne is one worker: it is done when it sees nothing more.
 func emptyOne(q *Queue) (tried, lost int, err error) {
 	ctx := context.Background()
-	s := &stream{queue: q, batch: 10, pace: pace{bound: time.Second}, sleeper: process.join(q.name)}
+	s := &stream{queue: q, end: time.Now().Add(time.Hour), batch: 10, pace: pace{bound: time.Second}, sleeper: process.join(q.name)}
 	defer s.sleeper.leave()
 	for {
 		got, err := s.try(ctx)

@@ -27,7 +27,7 @@ const patience = 30 * time.Second
 
 func definition() schema.QueueTable {
 	return schema.QueueTable{Queue: schema.Queue{
-		Name:       "T",
+		Name:       "Shop",
 		KeyColumns: []schema.Column{{Name: "Id", Type: schema.String(64), NotNull: true}},
 		Payload:    schema.Bytes(schema.Max),
 	}}
@@ -306,9 +306,9 @@ func TestOpen(t *testing.T) {
 	db := emulatortest.Database(t, append(d.Statements(), native.DDL(), effects)...)
 	client := db.Client(t)
 
-	q, err := queue.Open(t.Context(), client, "t", queue.PollInterval(50*time.Millisecond), queue.LeaseLength(time.Minute))
+	q, err := queue.Open(t.Context(), client, "shop", queue.PollInterval(50*time.Millisecond), queue.LeaseLength(time.Minute))
 	require.NoError(t, err)
-	require.Equal(t, "T", q.Name())
+	require.Equal(t, "Shop", q.Name())
 	require.Equal(t, time.Minute, q.Backend().LeaseLength())
 	require.NoError(t, q.Send(t.Context(), []queue.Outgoing{{Key: spanner.Key{"a"}}}))
 	for m, err := range q.Receive(t.Context(), queue.ReceiveOptions{}) {
@@ -394,7 +394,7 @@ func (s *shop) faults() []*fault.Handle {
 func TestOrderHoldsUnderFaults(t *testing.T) {
 	t.Parallel()
 	d := schema.QueueTable{OrderColumns: 1, Shards: 2, Queue: schema.Queue{
-		Name: "T",
+		Name: "Shop",
 		KeyColumns: []schema.Column{
 			{Name: "Account", Type: schema.String(20), NotNull: true},
 			{Name: "Id", Type: schema.Int64(), NotNull: true},

@@ -20,10 +20,10 @@ const releaseTimeout = 5 * time.Second
 // loop is left, and when it took so long over a batch that half the lease of the rest has passed.
 func (q *Queue) Receive(ctx context.Context, r backend.ReceiveRequest) iter.Seq2[backend.Delivery, error] {
 	return func(yield func(backend.Delivery, error) bool) {
-		timed, cancel := context.WithTimeout(ctx, r.MaxDuration)
-		defer cancel()
+		// Not a deadline of a context: a call that it ended would look as if the database had failed.
 		s := &stream{
 			queue:   q,
+			end:     time.Now().Add(r.MaxDuration),
 			batch:   r.MaxBatch,
 			pace:    pace{bound: q.options.PollInterval},
 			sleeper: process.join(q.name),
@@ -32,14 +32,14 @@ func (q *Queue) Receive(ctx context.Context, r backend.ReceiveRequest) iter.Seq2
 		if s.batch == 0 {
 			s.batch = defaultBatch
 		}
-		for timed.Err() == nil {
-			batch, err := s.next(timed)
+		for !s.over() {
+			batch, err := s.next(ctx)
 			switch {
 			case ctx.Err() != nil:
 				q.giveBack(ctx, batch.granted)
 				yield(backend.Delivery{}, context.Cause(ctx))
 				return
-			case err != nil && timed.Err() == nil:
+			case err != nil:
 				yield(backend.Delivery{}, err)
 				return
 			case !s.hand(ctx, batch, yield):
@@ -52,6 +52,7 @@ func (q *Queue) Receive(ctx context.Context, r backend.ReceiveRequest) iter.Seq2
 // stream is one running Receive.
 type stream struct {
 	queue   *Queue
+	end     time.Time
 	batch   int
 	pace    pace
 	quiet   bool // the last look found nothing
@@ -65,9 +66,11 @@ type batch struct {
 	claimed
 }
 
-// next waits for a claim that is granted something. It returns an empty batch when ctx has ended.
+func (s *stream) over() bool { return !time.Now().Before(s.end) }
+
+// next waits for a claim that is granted something. It returns an empty batch when the time is over, or ctx has ended.
 func (s *stream) next(ctx context.Context) (batch, error) {
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && !s.over() {
 		b, err := s.try(ctx)
 		if err != nil {
 			return batch{}, err
@@ -105,8 +108,8 @@ func (s *stream) try(ctx context.Context) (b batch, err error) {
 
 // sleep waits until it is worth to look again.
 func (s *stream) sleep(ctx context.Context, seen sight) {
-	until := seen.next.Sub(seen.past)
-	if s.sleeper.sleep(ctx.Done(), s.pace.pause(until, !seen.next.IsZero(), rand.Float64())) {
+	pause := s.pace.pause(seen.next.Sub(seen.past), !seen.next.IsZero(), rand.Float64())
+	if s.sleeper.sleep(ctx.Done(), min(pause, time.Until(s.end))) {
 		s.pace.found()
 	}
 }
