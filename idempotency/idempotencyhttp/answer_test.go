@@ -1,6 +1,7 @@
 package idempotencyhttp_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -238,4 +239,43 @@ func testBodyDropped(t *testing.T, m mode) {
 	require.Empty(t, r.body)
 	require.Empty(t, r.header.Get("Content-Type"))
 	require.EqualValues(t, 1, w.effects())
+}
+
+// A body that was not kept can be made from the resource; the answer says that
+// it is of today.
+func TestPresentIsMarked(t *testing.T) {
+	t.Parallel()
+	for _, m := range modes {
+		w := newWorld(t, m, settings{store: idempotency.Config{
+			MaxBody: 1999, DropLargeBodies: true,
+			Present: func(_ context.Context, _ idempotency.Operation, r idempotency.Receipt) (idempotency.Result, error) {
+				return idempotency.Result{Code: r.Code, Type: "text/plain", Body: []byte("now at " + r.ResourceID)}, nil
+			},
+		}})
+		w.play(large)
+		require.Len(t, w.get(first).body, 2000)
+		r := w.get(first)
+		require.Equal(t, http.StatusCreated, r.status)
+		require.Equal(t, "now at /things/7", r.body)
+		require.Equal(t, "text/plain", r.header.Get("Content-Type"))
+		require.True(t, r.replayed())
+		require.Equal(t, "true", r.header.Get("Idempotent-Present"))
+	}
+}
+
+// The handler knows its operation, for a unique key of its own.
+func TestOperationOf(t *testing.T) {
+	t.Parallel()
+	for _, m := range modes {
+		w := newWorld(t, m, settings{})
+		w.play(func(rw http.ResponseWriter, r *http.Request, _ *spanner.ReadWriteTransaction) error {
+			op, ok := idempotencyhttp.OperationOf(r)
+			require.True(t, ok)
+			require.Equal(t, idempotency.Operation{Scope: "alice", Name: "make thing", Key: "k1"}, op)
+			return nil
+		})
+		require.Equal(t, http.StatusOK, w.get(first).status)
+	}
+	_, ok := idempotencyhttp.OperationOf(&http.Request{})
+	require.False(t, ok)
 }

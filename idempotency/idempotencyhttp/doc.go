@@ -45,7 +45,8 @@
 //	panics                    the panic goes on to the server, which closes the connection; nothing is committed or kept
 //	streams                   it cannot: the writer has no Flush and no Hijack, and informational answers are dropped
 //	answers more than fits    500; nothing is committed or kept. With idempotency.Config.DropLargeBodies the first
-//	                          caller gets all, and a replay has status and Location without a body
+//	                          caller gets all, and a replay has status and Location without a body, or what
+//	                          idempotency.Config.Present makes of it and "Idempotent-Present: true"
 //
 // In mode Steps "nothing" means nothing of the step that was under way: the
 // steps before it are done, and the next attempt goes on behind them.
@@ -76,6 +77,8 @@
 //   - Failures: an answer of 400 or above is not kept unless the handler says
 //     that it is final. So a refused request can be sent again with its key when
 //     the cause has passed, and no passing fault is remembered as the result.
+//   - Size: idempotency.Config.MaxBody bounds what is kept, body and chosen
+//     headers together.
 //   - Headers of a replay: Content-Type, Location and ETag, and what
 //     Config.Headers names in their place. Never Set-Cookie, which is one
 //     client's, nor Date.

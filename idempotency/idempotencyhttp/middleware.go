@@ -51,6 +51,16 @@ func New(store *idempotency.Store, cfg Config) (*Middleware, error) {
 	return m, nil
 }
 
+// operationKey is the context's key of the operation.
+type operationKey struct{}
+
+// OperationOf returns the operation of a request that a handler got, for a
+// unique key of the handler's own. It says false for any other request.
+func OperationOf(r *http.Request) (idempotency.Operation, bool) {
+	op, ok := r.Context().Value(operationKey{}).(idempotency.Operation)
+	return op, ok
+}
+
 // request is a request that may be done or replayed.
 type request struct {
 	http *http.Request
@@ -113,7 +123,7 @@ func (m *Middleware) scope(r *http.Request) (string, *Problem) {
 // again returns the request for one run of a handler: with the whole body,
 // whatever an earlier run has read, and with nothing that it has changed.
 func (q *request) again(ctx context.Context) *http.Request {
-	r := q.http.Clone(ctx)
+	r := q.http.Clone(context.WithValue(ctx, operationKey{}, q.op))
 	r.Body = io.NopCloser(bytes.NewReader(q.body))
 	return r
 }
