@@ -140,7 +140,7 @@ func (t *attempt) forget(ctx context.Context, tx backend.Tx) error {
 	if !t.recorded.Load() {
 		return nil
 	}
-	return tx.(backend.LedgerTx).Forget(ctx, t.message.Delivery())
+	return tx.(backend.Forgetter).Forget(ctx, t.message.Delivery())
 }
 
 // ended is called when the message is gone for good.

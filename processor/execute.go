@@ -82,8 +82,13 @@ func (p *Processor) takeBack(ds []*delivery) {
 
 // settle runs a guarded transaction of the delivery and counts what it took.
 func (p *Processor) settle(d *delivery, body func(context.Context, backend.Tx) error) settle.Verdict {
+	return p.settleBy(p.queue.Backend(), d, body)
+}
+
+// settleBy is settle by transactions of q's.
+func (p *Processor) settleBy(q backend.Queue, d *delivery, body func(context.Context, backend.Tx) error) settle.Verdict {
 	x := settle.Tx{
-		Queue:          p.queue.Backend(),
+		Queue:          q,
 		Delivery:       d.message.Delivery(),
 		Tag:            p.tag,
 		Body:           body,

@@ -58,6 +58,9 @@ func New(q *queue.Queue, h Handler, config Config) (*Processor, error) {
 	if err := h.check(); err != nil {
 		return nil, fmt.Errorf("%w: the handler: %w", ErrInvalid, err)
 	}
+	if err := checkQueue(h, q.Backend()); err != nil {
+		return nil, fmt.Errorf("%w: the handler: %w", ErrInvalid, err)
+	}
 	config = config.withDefaults(q.Name())
 	h.tune(&config)
 	if err := config.validate(); err != nil {

@@ -39,12 +39,17 @@ type Ledger interface {
 	TakeBack(context.Context, Delivery) error
 }
 
-// LedgerTx is what a Tx of a queue with a Ledger can do besides, in the transaction that acknowledges the delivery.
-type LedgerTx interface {
-	// Keep writes the record for the message as it was sent again: it counts for the new DeliverTime.
-	Keep(ctx context.Context, resent Outgoing, r Record) error
+// Forgetter is what every Tx on a queue with a Ledger can do besides, in the transaction that acknowledges the delivery.
+type Forgetter interface {
 	// Forget removes the record of a delivery.
 	Forget(context.Context, Delivery) error
+}
+
+// LedgerTx is what a Tx of a queue with a Ledger can do besides.
+type LedgerTx interface {
+	Forgetter
+	// Keep writes the record for the message as it was sent again: it counts for the new DeliverTime.
+	Keep(ctx context.Context, resent Outgoing, r Record) error
 	// Bury writes the message into the table of dead letters and removes its record.
 	Bury(context.Context, Delivery, DeadLetter) error
 }

@@ -13,13 +13,12 @@ import (
 
 // Ack implements backend.Queue.
 func (q *Queue) Ack(ctx context.Context, tx backend.SpannerTx, d backend.Delivery) error {
-	if err := q.checkShape(d); err != nil {
+	statement, err := q.AckStatement(d)
+	if err != nil {
 		backend.Poison(tx)
 		return err
 	}
-	params := make(map[string]any)
-	sql := fmt.Sprintf("DELETE FROM %s WHERE %s ASSERT_ROWS_MODIFIED 1", q.sql.queue, q.sql.where(d, "", params))
-	_, err := tx.Update(ctx, spanner.Statement{SQL: sql, Params: params})
+	_, err = tx.Update(ctx, statement)
 	if err == nil {
 		return nil
 	}
@@ -28,6 +27,16 @@ func (q *Queue) Ack(ctx context.Context, tx backend.SpannerTx, d backend.Deliver
 		return fmt.Errorf("%w: queue %s, key %v, due %v: %w", backend.ErrNotHeld, q.definition.Name, d.Key, d.DeliverTime, err)
 	}
 	return fmt.Errorf("queue: ack in %s: %w", q.definition.Name, err)
+}
+
+// AckStatement implements backend.Statements.
+func (q *Queue) AckStatement(d backend.Delivery) (spanner.Statement, error) {
+	if err := q.checkShape(d); err != nil {
+		return spanner.Statement{}, err
+	}
+	params := make(map[string]any)
+	sql := fmt.Sprintf("DELETE FROM %s WHERE %s ASSERT_ROWS_MODIFIED 1", q.sql.queue, q.sql.where(d, "", params))
+	return spanner.Statement{SQL: sql, Params: params}, nil
 }
 
 // AckAll implements backend.Queue.

@@ -31,18 +31,22 @@ func newStatements(name string, keys []string, payload rowcodec.Payload) stateme
 // where matches one delivery, with parameters whose names begin with prefix. A NULL key part has no parameter: = NULL
 // matches nothing.
 func (s statements) where(d backend.Delivery, prefix string, params map[string]any) string {
-	var b strings.Builder
+	params[prefix+"seen"] = d.DeliverTime
+	return fmt.Sprintf("%s AND %s = @%sseen", s.whereKey(d.Key, prefix, params), quote(schema.DeliverTimeColumn), prefix)
+}
+
+// whereKey matches the row of a key.
+func (s statements) whereKey(key spanner.Key, prefix string, params map[string]any) string {
+	conditions := make([]string, len(s.keys))
 	for i, k := range s.keys {
-		if rowcodec.IsNull(d.Key[i]) {
-			fmt.Fprintf(&b, "%s IS NULL AND ", k)
+		if rowcodec.IsNull(key[i]) {
+			conditions[i] = k + " IS NULL"
 			continue
 		}
-		fmt.Fprintf(&b, "%s = @%sk%d AND ", k, prefix, i)
-		params[fmt.Sprintf("%sk%d", prefix, i)] = d.Key[i]
+		name := fmt.Sprintf("%sk%d", prefix, i)
+		conditions[i], params[name] = fmt.Sprintf("%s = @%s", k, name), key[i]
 	}
-	params[prefix+"seen"] = d.DeliverTime
-	fmt.Fprintf(&b, "%s = @%sseen", quote(schema.DeliverTimeColumn), prefix)
-	return b.String()
+	return strings.Join(conditions, " AND ")
 }
 
 // insert sends one message by DML.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/internal/backend"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -13,7 +14,11 @@ import (
 // of an aborted transaction before it looks at their context. So a statement whose context has ended already tells the
 // two apart without a call: ABORTED by the client's own memory, or CANCELLED. Should a later client do otherwise, an abort
 // is taken for an error of the handler, and the message is retried.
-func abortedByServer(tx *spanner.ReadWriteTransaction) bool {
+func abortedByServer(ctx context.Context, run backend.Tx) bool {
+	if other, ok := run.(backend.Aborter); ok {
+		return other.Aborted(ctx)
+	}
+	tx := run.Spanner()
 	if tx == nil {
 		return false
 	}

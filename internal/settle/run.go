@@ -52,7 +52,7 @@ func runTx(ctx context.Context, q backend.Queue, tag string, commitTimeout time.
 			return nil
 		case !errors.As(err, &body):
 			return err
-		case abortedByServer(tx.Spanner()):
+		case abortedByServer(ctx, tx):
 			return abortedError(body.err)
 		case context.Cause(ctx) == errCommitTimeout:
 			t.sent = true // the run before was not answered in time, and this one began as the timer went off

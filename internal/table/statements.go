@@ -1,6 +1,7 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -9,46 +10,43 @@ import (
 	"github.com/spanqueue/spanqueue/internal/rowcodec"
 )
 
-// CheckStatements says why this queue cannot be acknowledged by one statement, if it cannot.
+var _ backend.Statements = (*Queue)(nil)
+
+// CheckStatements implements backend.Statements.
 func (q *Queue) CheckStatements() error {
-	if q.ordered() {
-		return fmt.Errorf("queue table %s orders its messages (OrderColumns is %d): an acknowledgement brings back the next one of its line, which no single statement can",
-			q.table, q.schema.OrderColumns)
+	if q.schema.OrderColumns > 0 {
+		return errors.New("it keeps its messages in order, and taking one out is more than one statement: handle them by Google's client (processor.Tx)")
 	}
 	return nil
 }
 
-// AckStatement returns the statement that takes the delivery out, for transactions that are not of Google's client: the
-// fence is the same, but on the emulator a statement scans the table. Where the delivery is not held any more it fails with
-// codes.OutOfRange.
+// AckStatement implements backend.Statements. It finds the row by its key, so that it locks no index.
 func (q *Queue) AckStatement(d backend.Delivery) (spanner.Statement, error) {
 	if len(d.Key) != len(q.columns.keys) {
-		return spanner.Statement{}, fmt.Errorf("queue: the message with key %v is not of queue %s, whose key is (%s)", d.Key, q.table,
+		return spanner.Statement{}, fmt.Errorf("queue: the message with key %v is not of queue table %s, whose key is (%s)", d.Key, q.table,
 			strings.Join(q.columns.keys, ", "))
 	}
-	n := q.columns.names
-	params := make(map[string]any)
-	var terms []string
-	is := func(column, parameter string, value any, null bool) {
+	conditions, params := []string(nil), make(map[string]any)
+	equal := func(column, name string, value any, null bool) {
 		if null {
-			terms = append(terms, quote(column)+" IS NULL") // = NULL matches nothing
+			conditions = append(conditions, quote(column)+" IS NULL")
 			return
 		}
-		terms, params[parameter] = append(terms, quote(column)+" = @"+parameter), value
+		conditions, params[name] = append(conditions, fmt.Sprintf("%s = @%s", quote(column), name)), value
 	}
 	for i, k := range q.columns.keys {
-		is(k, fmt.Sprintf("k%d", i), d.Key[i], rowcodec.IsNull(d.Key[i]))
+		equal(k, fmt.Sprintf("k%d", i), d.Key[i], rowcodec.IsNull(d.Key[i]))
 	}
 	claim := claimOf(d.Token)
-	is(n.DueTime, "seen", d.DeliverTime, false)
-	is(n.LeaseToken, "token", claim, claim == "")
+	equal(q.columns.names.DueTime, "seen", d.DeliverTime, false)
+	equal(q.columns.names.LeaseToken, "claim", claim, claim == "")
 	return spanner.Statement{
-		SQL:    fmt.Sprintf("DELETE FROM %s WHERE %s ASSERT_ROWS_MODIFIED 1", quote(q.table), strings.Join(terms, " AND ")),
+		SQL:    fmt.Sprintf("DELETE FROM %s WHERE %s ASSERT_ROWS_MODIFIED 1", quote(q.table), strings.Join(conditions, " AND ")),
 		Params: params,
 	}, nil
 }
 
-// ForgetStatement returns false: the record goes with the row.
+// ForgetStatement implements backend.Statements. The record goes with the row.
 func (q *Queue) ForgetStatement(backend.Delivery) (spanner.Statement, bool) {
 	return spanner.Statement{}, false
 }
