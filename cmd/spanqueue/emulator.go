@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,9 @@ import (
 	"github.com/spanqueue/spanqueue/emulator/front"
 	"github.com/spanqueue/spanqueue/emulator/front/fault"
 )
+
+// leastLease is what the front refuses to go below. Here it is refused in the flag's name, before anything is started.
+const leastLease = 50 * time.Millisecond
 
 func newEmulatorCommand() *cobra.Command {
 	var (
@@ -47,8 +51,11 @@ downloaded.`,
   spanqueue emulator --latency 5ms --abort-probability 0.1 --seed 7`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if aborts < 0 || aborts > 1 {
+			if !(aborts >= 0 && aborts <= 1) { // NaN is neither
 				return fmt.Errorf("--abort-probability is %v; it must be 0 to 1", aborts)
+			}
+			if lease := opts.Front.LeaseLength; lease != 0 && lease < leastLease {
+				return fmt.Errorf("--lease is %v; it must be at least %v, or 0 for the service's 10s", lease, leastLease)
 			}
 			opts.Logger = logger(cmd.ErrOrStderr(), verbose)
 			opts.Front.Latency.Seed = seed
@@ -63,6 +70,7 @@ downloaded.`,
 	flags.StringVar(&opts.Addr, "addr", "localhost:9010", "`host:port` to listen at; port 0 takes a free one")
 	flags.StringVar(&opts.Binary, "binary", "", "`path` of an emulator_main, instead of the search")
 	flags.DurationVar(&opts.Front.LeaseLength, "lease", 0, "how long a received message is leased; 0 is the service's 10s")
+	flags.DurationVar(&opts.Front.RowDeletionInterval, "row-deletion-interval", 0, "how often rows that a row deletion policy lets go are deleted; 0 is every minute, less than 0 never")
 	flags.Var(latencyFlag{&opts.Front.Latency}, "latency", "what every request takes besides the work, such as 5ms or 5ms+2ms or read=1ms,commit=8ms+2ms")
 	flags.Float64Var(&aborts, "abort-probability", 0, "`chance` of each statement and commit of a read-write transaction to be answered ABORTED")
 	flags.Uint64Var(&seed, "seed", 0, "of what happens by chance")

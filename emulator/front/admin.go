@@ -63,6 +63,7 @@ func (s *Server) forgetDatabase(ctx context.Context, database string) {
 	s.partitions.sweep(s.pool, database)
 	s.known.forget(database)
 	s.dialects.forget(database)
+	s.expiry.Forget(database)
 	s.pool.Drop(database)
 }
 

@@ -65,6 +65,12 @@
 // group after group. ListSessions shows what this front has made. A session keeps the role it was created with, which must
 // exist then; package internal/queues tells what a role needs for which use of a queue.
 //
+// # Row deletion policies
+//
+// The emulator accepts them and never acts on them. The front deletes what has expired, in tables and queues of the
+// databases that clients use, once an Options.RowDeletionInterval: in transactions of at most 500 rows, each with a turn
+// of its own, by the machine's clock plus Options.ClockOffset.
+//
 // # What ends what
 //
 // An RPC that panics answers INTERNAL and is logged; it costs nobody else anything. An emulator that does not answer

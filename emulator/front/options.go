@@ -28,6 +28,10 @@ type Options struct {
 	IdleBound time.Duration
 	// ClosedBound is how long a transaction outlives its client's connection. Zero means 1 s. At least 10 ms.
 	ClosedBound time.Duration
+	// RowDeletionInterval is how often the rows that row deletion policies let go are looked for and deleted, in tables
+	// and queues of the databases that clients use. Zero means a minute (the service takes up to 72 hours); negative means
+	// never, as in the bare emulator. At least 10 ms otherwise.
+	RowDeletionInterval time.Duration
 	// Latency is what requests wait for before they are looked at. Zero means nothing.
 	Latency Latency
 	// Logger gets what nobody else can be told: panics of handlers, sessions that could not be given back. Nil means
@@ -44,6 +48,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ClosedBound == 0 {
 		o.ClosedBound = time.Second
+	}
+	if o.RowDeletionInterval == 0 {
+		o.RowDeletionInterval = time.Minute
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -64,6 +71,9 @@ func (o Options) validate() error {
 		if b.v < b.least {
 			return fmt.Errorf("front: Options.%s is %v, want at least %v", b.field, b.v, b.least)
 		}
+	}
+	if d := o.RowDeletionInterval; d >= 0 && d < 10*time.Millisecond {
+		return fmt.Errorf("front: Options.RowDeletionInterval is %v, want at least 10ms, or less than 0 for never", d)
 	}
 	for i, d := range o.Redelivery {
 		if d < 0 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spanqueue/spanqueue/emulator/front/fault"
 	"github.com/spanqueue/spanqueue/emulator/front/internal/backend"
+	"github.com/spanqueue/spanqueue/emulator/front/internal/expiry"
 	"github.com/spanqueue/spanqueue/emulator/front/internal/passthrough"
 	"github.com/spanqueue/spanqueue/emulator/front/internal/queues"
 	"github.com/spanqueue/spanqueue/emulator/front/internal/txn"
@@ -51,6 +52,7 @@ type Server struct {
 	queues     *queues.Queues
 	dialects   dialects
 	declared   declared
+	expiry     *expiry.Sweeper
 
 	conn      *grpc.ClientConn // to the emulator
 	pool      *backend.Pool
@@ -115,6 +117,7 @@ func New(ctx context.Context, backendAddr string, opts Options) (*Server, error)
 	s.grpc.RegisterService(&instanceAdminService, s)
 	s.grpc.RegisterService(&operationsService, s)
 	s.sweeper.Go(s.sweep)
+	s.expiry = expiry.New(expiring{s}, expiry.Options{Interval: opts.RowDeletionInterval, ClockOffset: opts.ClockOffset, Logger: opts.Logger})
 	return s, nil
 }
 
@@ -141,6 +144,7 @@ func (s *Server) Close() error {
 		late := context.AfterFunc(ctx, hangUp)
 		defer late()
 		s.queues.Close()
+		s.expiry.Close()
 		s.grpc.Stop()
 		s.txns.Close(ctx)
 		s.pool.Trim(ctx, 0)

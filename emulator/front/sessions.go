@@ -30,6 +30,7 @@ func (s *Server) session(ctx context.Context, name string) (ident.Session, error
 		}
 		return sess, errNoSession(name)
 	}
+	s.expiry.Notice(sess.Database)
 	return sess, nil
 }
 
