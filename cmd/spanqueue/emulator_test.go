@@ -257,7 +257,7 @@ func TestEmulatorMakesItHarder(t *testing.T) {
 func TestEmulatorFlagsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"--abort-probability", "1.5"}, {"--abort-probability", "-1"}, {"--latency", "5"}, {"--latency", "nowhere=1ms"}, {"--seed", "-1"},
+		{"--abort-probability", "1.5"}, {"--abort-probability", "NaN"}, {"--abort-probability", "-1"}, {"--latency", "5"}, {"--latency", "nowhere=1ms"}, {"--seed", "-1"},
 	} {
 		r := runProgram(t, append([]string{"emulator"}, args...)...)
 		require.Equal(t, 1, r.code, args)

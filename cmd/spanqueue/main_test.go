@@ -80,7 +80,7 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 		`--addr is "9010"; it must be host:port`:            {"emulator", "--addr", "9010"},
 		`--addr is ""; it must be host:port`:                {"emulator", "--addr", ""},
 		`Options.Binary is "/nowhere": file does not exist`: {"emulator", "--addr", "localhost:0", "--binary", "/nowhere"},
-		"LeaseLength is 1ms":                                {"emulator", "--addr", "localhost:0", "--lease", "1ms"},
+		"--lease is 1ms; it must be at least 50ms":          {"emulator", "--addr", "localhost:0", "--lease", "1ms"},
 	} {
 		t.Run(says, func(t *testing.T) {
 			t.Parallel()
