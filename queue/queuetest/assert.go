@@ -57,6 +57,41 @@ func RequireKeys(t TB, q *queue.Queue, keys ...spanner.Key) {
 	}
 }
 
+// RequireSent fails the test unless a message of the key is in the queue, of any kind, due or not, and returns it. Key parts
+// may have any type that a send takes.
+func RequireSent(t TB, q *queue.Queue, key spanner.Key) *queue.Message {
+	t.Helper()
+	codec, err := rowcodec.NewKey(q.Definition())
+	if err != nil {
+		t.Fatalf("queue %s: %v", q.Name(), err)
+	}
+	want, err := codec.Normalize(key)
+	if err != nil {
+		t.Fatalf("queue %s cannot have the key %v: %v", q.Name(), key, err)
+	}
+	messages := look(t, q)
+	for _, m := range messages {
+		if rowcodec.ID(m.Key) == rowcodec.ID(want) {
+			return m
+		}
+	}
+	t.Fatalf("queue %s has no message of key %v; it has %v", q.Name(), key, messages)
+	return nil
+}
+
+// RequireDue is RequireSent, and fails the test besides unless the message is due at the given time, give or take within. A
+// time that the database chose, for a Snooze or a retry say, is known only so well; one that was sent is kept to the
+// nanosecond.
+func RequireDue(t TB, q *queue.Queue, key spanner.Key, at time.Time, within time.Duration) *queue.Message {
+	t.Helper()
+	m := RequireSent(t, q, key)
+	if off := m.DeliverTime.Sub(at); off > within || off < -within {
+		t.Fatalf("queue %s: the message of key %v is due at %v, %v from the wanted %v; %v is allowed", q.Name(), key,
+			m.DeliverTime.UTC().Format(time.RFC3339Nano), off, at.UTC().Format(time.RFC3339Nano), within)
+	}
+	return m
+}
+
 func look(t TB, q *queue.Queue) []*queue.Message {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)

@@ -21,4 +21,9 @@
 //
 // SetFault says, call by call, what goes wrong: an answer that is late or lost, a call that is refused, a commit that
 // landed although its caller was told otherwise, a stream that breaks or stalls.
+//
+// # Assertions
+//
+// RequireEmpty, RequireKeys, RequireSent and RequireDue look at a queue of any kind, in memory or on an emulator. Package
+// processortest runs a handler over what is in it.
 package queuetest
