@@ -12,15 +12,15 @@ import (
 	"github.com/spanqueue/spanqueue/queue/queuetest"
 )
 
-// testing stands for the *testing.T of a test.
-type testing struct{}
+// exampleT stands for the *testing.T of a test.
+type exampleT struct{}
 
-func (testing) Helper()                           {}
-func (testing) Fatalf(format string, args ...any) { log.Panicf(format, args...) }
+func (exampleT) Helper()                           {}
+func (exampleT) Fatalf(format string, args ...any) { log.Panicf(format, args...) }
 
 // A handler that touches no transaction, tested in memory.
 func ExampleDrain() {
-	t, ctx := testing{}, context.Background()
+	t, ctx := exampleT{}, context.Background()
 	q := queuetest.New(orders, queuetest.Options{}).Queue()
 	if err := q.Send(ctx, []queue.Outgoing{{Key: spanner.Key{"o1"}}, {Key: spanner.Key{"o2"}}}); err != nil {
 		log.Panic(err)
