@@ -65,6 +65,14 @@
 // group after group. ListSessions shows what this front has made. A session keeps the role it was created with, which must
 // exist then; package internal/queues tells what a role needs for which use of a queue.
 //
+// # An emulator that knows queues
+//
+// Before the first statement or mutation that concerns queues, the front asks the emulator whether it has them, by a
+// database in an instance of project spanqueue-probe that is gone afterwards. If it has, everything about queues and roles
+// passes through as it is: leases, streams and privileges are the emulator's then, and Options.LeaseLength and
+// Options.Redelivery do nothing. Sessions, transactions, turns and faults are still the front's; the role of a session
+// does not reach the emulator.
+//
 // # Row deletion policies
 //
 // The emulator accepts them and never acts on them. The front deletes what has expired, in tables and queues of the

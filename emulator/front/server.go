@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"cloud.google.com/go/spanner/admin/instance/apiv1/instancepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -94,7 +95,9 @@ func New(ctx context.Context, backendAddr string, opts Options) (*Server, error)
 		proxy:     passthrough.New(conn),
 		closed:    make(chan struct{}),
 	}
-	s.queues, err = queues.New(&store{s.txns, pool}, queues.Options{
+	s.queues, err = queues.New(&store{
+		txns: s.txns, pool: pool, native: newNative(), instances: instancepb.NewInstanceAdminClient(conn), databases: s.databases,
+	}, queues.Options{
 		LeaseLength: opts.LeaseLength,
 		Redelivery:  opts.Redelivery,
 		ClockOffset: opts.ClockOffset,

@@ -3,6 +3,8 @@ package front
 import (
 	"context"
 
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"cloud.google.com/go/spanner/admin/instance/apiv1/instancepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
 	"github.com/spanqueue/spanqueue/emulator/front/internal/backend"
@@ -12,8 +14,11 @@ import (
 
 // store is the emulator as the queues see it. It implements queues.Store.
 type store struct {
-	txns *txn.Manager
-	pool *backend.Pool
+	txns      *txn.Manager
+	pool      *backend.Pool
+	native    *native
+	instances instancepb.InstanceAdminClient
+	databases databasepb.DatabaseAdminClient
 }
 
 // InTurn implements queues.Store. The transaction is begun before the turn has come, which takes no lock.

@@ -21,7 +21,11 @@ func (q *Queues) AllowRole(ctx context.Context, database, role string) error {
 		return nil
 	}
 	_, c, err := q.catalogue(ctx, database)
-	if err == nil && !c.roles.Exists(role) {
+	if err != nil || c.roles.Exists(role) {
+		return err
+	}
+	knows, err := q.store.KnowsQueues(ctx)
+	if err == nil && !knows {
 		err = status.Errorf(codes.PermissionDenied, "Role not found: %s.", role)
 	}
 	return err

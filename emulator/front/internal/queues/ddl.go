@@ -2,6 +2,7 @@ package queues
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -15,7 +16,13 @@ import (
 
 // RewriteDDL translates a batch of DDL: statements about queues become statements about their backing tables, in their
 // place; all others stay as they are. The result may be empty, when nothing is left to do. database need not exist yet.
+// For an emulator that knows queues all statements stay as they are.
 func (q *Queues) RewriteDDL(ctx context.Context, database string, statements []string) ([]string, error) {
+	if slices.ContainsFunc(statements, concernsQueues) {
+		if knows, err := q.store.KnowsQueues(ctx); err != nil || knows {
+			return statements, err
+		}
+	}
 	_, c, err := q.catalogue(ctx, database)
 	if err != nil {
 		return nil, err
@@ -37,6 +44,16 @@ func (q *Queues) RewriteDDL(ctx context.Context, database string, statements []s
 		out = append(out, declare)
 	}
 	return out, nil
+}
+
+// concernsQueues reports whether a statement is one that the emulator need not know.
+func concernsQueues(sql string) bool {
+	statement, err := schema.ParseStatement(sql)
+	if _, other := statement.(*schema.Other); err != nil || !other {
+		return true
+	}
+	_, ok, _ := tvf.ParseRole(sql)
+	return ok
 }
 
 // ExplainDDL replaces an error that the emulator gave for a batch, if the reason is a queue that it cannot keep: it

@@ -55,3 +55,5 @@ func (s *emptyStore) ExecuteSql(_ context.Context, req *spannerpb.ExecuteSqlRequ
 	fields := []*spannerpb.StructType_Field{{Name: "Id"}, {Name: "position"}}
 	return &spannerpb.ResultSet{Metadata: &spannerpb.ResultSetMetadata{RowType: &spannerpb.StructType{Fields: fields}}}, nil
 }
+
+func (s *emptyStore) KnowsQueues(context.Context) (bool, error) { return false, nil }

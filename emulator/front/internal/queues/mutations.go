@@ -25,7 +25,7 @@ func (q *Queues) RewriteMutations(ctx context.Context, database string, ms []*sp
 	w := rewriter{catalogue: c, queues: q, sent: make(map[string]bool), acked: make(map[string]bool)}
 	out = make([]*spannerpb.Mutation, 0, len(ms))
 	for _, m := range ms {
-		rewritten, err := w.rewrite(m)
+		rewritten, err := w.rewrite(ctx, m)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -54,12 +54,18 @@ type rewriter struct {
 	touched   []string
 }
 
-func (w *rewriter) rewrite(m *spannerpb.Mutation) ([]*spannerpb.Mutation, error) {
+func (w *rewriter) rewrite(ctx context.Context, m *spannerpb.Mutation) ([]*spannerpb.Mutation, error) {
 	switch op := m.GetOperation().(type) {
 	case *spannerpb.Mutation_Send_:
-		return w.send(op.Send)
+		if queue := w.catalogue.find(op.Send.GetQueue()); queue != nil {
+			return w.send(queue, op.Send)
+		}
+		return w.unknown(ctx, m, op.Send.GetQueue())
 	case *spannerpb.Mutation_Ack_:
-		return w.ack(op.Ack)
+		if queue := w.catalogue.find(op.Ack.GetQueue()); queue != nil {
+			return w.ack(queue, op.Ack)
+		}
+		return w.unknown(ctx, m, op.Ack.GetQueue())
 	case *spannerpb.Mutation_Insert:
 		return w.write(m, "An Insert mutation", op.Insert.GetTable())
 	case *spannerpb.Mutation_Update:
@@ -79,11 +85,16 @@ func (w *rewriter) write(m *spannerpb.Mutation, operation, table string) ([]*spa
 	return []*spannerpb.Mutation{m}, nil
 }
 
-func (w *rewriter) send(m *spannerpb.Mutation_Send) ([]*spannerpb.Mutation, error) {
-	queue := w.catalogue.find(m.GetQueue())
-	if queue == nil {
-		return nil, errNoQueue(m.GetQueue())
+// unknown is for a queue that is not kept here. An emulator that knows queues may know it.
+func (w *rewriter) unknown(ctx context.Context, m *spannerpb.Mutation, queue string) ([]*spannerpb.Mutation, error) {
+	knows, err := w.queues.store.KnowsQueues(ctx)
+	if err == nil && !knows {
+		err = errNoQueue(queue)
 	}
+	return []*spannerpb.Mutation{m}, err
+}
+
+func (w *rewriter) send(queue *backing.Queue, m *spannerpb.Mutation_Send) ([]*spannerpb.Mutation, error) {
 	// Microseconds, as the database's own clock gives them.
 	insert, err := queue.Send(m, w.queues.now().Truncate(time.Microsecond))
 	if err != nil {
@@ -99,11 +110,7 @@ func (w *rewriter) send(m *spannerpb.Mutation_Send) ([]*spannerpb.Mutation, erro
 	return []*spannerpb.Mutation{insert}, nil
 }
 
-func (w *rewriter) ack(m *spannerpb.Mutation_Ack) ([]*spannerpb.Mutation, error) {
-	queue := w.catalogue.find(m.GetQueue())
-	if queue == nil {
-		return nil, errNoQueue(m.GetQueue())
-	}
+func (w *rewriter) ack(queue *backing.Queue, m *spannerpb.Mutation_Ack) ([]*spannerpb.Mutation, error) {
 	out, err := queue.Ack(m)
 	if err != nil {
 		return nil, err

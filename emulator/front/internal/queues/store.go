@@ -15,6 +15,8 @@ type Store interface {
 	InTurn(ctx context.Context, database string, f func(ctx context.Context, q Querier) error) error
 	// Outside runs f with single-use strong reads outside any turn.
 	Outside(ctx context.Context, database string, f func(ctx context.Context, q Querier) error) error
+	// KnowsQueues reports whether the emulator has queues itself. Then it keeps them, and this package keeps none.
+	KnowsQueues(ctx context.Context) (bool, error)
 }
 
 // Querier reads. It fills in Session and Transaction of the requests it is given, and may do so in place.

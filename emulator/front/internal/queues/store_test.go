@@ -206,3 +206,5 @@ func (q querier) ExecuteSql(ctx context.Context, req *spannerpb.ExecuteSqlReques
 	req.Session, req.Transaction = q.session, q.tx
 	return q.b.client.ExecuteSql(ctx, req)
 }
+
+func (b *bench) KnowsQueues(context.Context) (bool, error) { return false, nil }
