@@ -25,9 +25,12 @@ import (
 // did not land shows.
 func unlike(w *world) script {
 	return func(rw http.ResponseWriter, r *http.Request, tx *spanner.ReadWriteTransaction) error {
+		body, err := io.ReadAll(r.Body)
+		require.NoError(w, err)
+		require.Equal(w, first.body, string(body), "a later run does not get the whole request")
 		rw.Header().Set("Location", fmt.Sprintf("/things/%d", w.runs.Load()))
 		rw.WriteHeader(http.StatusCreated)
-		_, err := fmt.Fprintf(rw, "run %d", w.runs.Load())
+		_, err = fmt.Fprintf(rw, "run %d", w.runs.Load())
 		return errors.Join(err, count(r.Context(), tx))
 	}
 }

@@ -132,3 +132,25 @@ func TestFromReceipt(t *testing.T) {
 		require.Error(t, err)
 	}
 }
+
+// What goes out is what has landed: a run that came after the one that landed
+// has answered in vain.
+func TestReplySendsWhatHasLanded(t *testing.T) {
+	t.Parallel()
+	m, err := New(new(idempotency.Store), Config{Scope: func(*http.Request) (string, error) { return "a", nil }})
+	require.NoError(t, err)
+	of := func(body string) answer {
+		return answer{status: http.StatusCreated, header: http.Header{"Location": {"/" + body}, "Set-Cookie": {body}}, body: []byte(body)}
+	}
+	landed, err := toResult(of("landed"), m.cfg.Headers)
+	require.NoError(t, err)
+	for last, cookie := range map[string]string{"landed": "landed", "in vain": ""} {
+		w := httptest.NewRecorder()
+		q := &request{http: httptest.NewRequest(http.MethodPost, "/", nil)}
+		m.reply(w, q, of(last), idempotency.Receipt{Result: landed, Completed: time.Now()}, nil)
+		require.Equal(t, "landed", w.Body.String())
+		require.Equal(t, "/landed", w.Header().Get("Location"))
+		require.Equal(t, cookie, w.Header().Get("Set-Cookie"))
+		require.Empty(t, w.Header().Get("Idempotent-Replayed"))
+	}
+}
