@@ -39,8 +39,8 @@
 //   - A replayed miss, where the first try hit, does not come back as OUT_OF_RANGE: the statement under way, or Commit,
 //     returns spannerdriver.ErrAbortedDueToConcurrentModification (codes.Aborted), and nothing was kept. Run the whole
 //     transaction again: the acknowledgement then says ErrNotHeld.
-//   - A replay that fails half way leaves the driver in a new transaction with half of the statements, which would commit.
-//     When this happens in Ack, Ack rolls it back. When it happens in a statement of your own, return the error.
+//   - A replay that fails half way leaves the driver in a new transaction with a part of the statements, and Commit of that
+//     succeeds. When this happens in Ack, Ack rolls it back. When it happens in a statement of your own, return the error.
 //   - Only ABORTED is replayed. A commit whose answer is lost is not: it is asked for again (UNAVAILABLE, a cut connection,
 //     RESOURCE_EXHAUSTED) and answered with what it was, or its error comes back.
 //

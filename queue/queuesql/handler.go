@@ -26,7 +26,7 @@ var ErrEnded = errors.New("queuesql: the handler has ended its transaction by it
 // itself, through db, is not refused as processor.Tx does: it would be another one, and not part of the exactly-once.
 //
 // Each running handler uses one connection of db: a limit by SetMaxOpenConns should leave room for
-// processor.Config.Concurrency of them.
+// processor.Config.Concurrency of them, beside the one that Client keeps.
 func Handler(db *sql.DB, f HandlerFunc) processor.Handler {
 	if f == nil {
 		return processor.Through(through(db), nil)
