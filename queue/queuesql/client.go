@@ -18,8 +18,8 @@ import (
 //	q, err := queue.New(client, orders)
 //
 // The driver closes its client with the last of its connections, so Client keeps one of db's connections open until release
-// is called: a limit by SetMaxOpenConns must leave room for it. Release it before db.Close, and do not close the client. db must be opened with the driver go-sql-spanner; any
-// other one is refused.
+// is called: a limit by SetMaxOpenConns must leave room for it. Release it before db.Close, and do not close the client. db
+// must be opened with the driver go-sql-spanner; any other one is refused.
 func Client(ctx context.Context, db *sql.DB) (client *spanner.Client, release func() error, err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
