@@ -4,6 +4,7 @@
 GO          ?= go
 # The same flags everywhere, so that everything shares one build cache.
 TESTFLAGS   ?= -race -timeout=10m
+DURATION    ?= 60s
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help
@@ -24,6 +25,10 @@ test: ## what must always pass: format, vet, and every test under the race detec
 test-long: ## the tests of make test and those that take minutes
 	SPANQUEUE_LONG=1 $(GO) test $(TESTFLAGS:10m=60m) ./...
 
+.PHONY: torture
+torture: ## worker processes killed, frozen and cut off for DURATION: 0 lost, 0 twice
+	$(GO) run ./internal/torture -duration $(DURATION)
+
 .PHONY: test-node
 test-node: ## Google's Node client on the emulator with queues; needs Node 20 and npm
 	$(GO) build -o bin/spanqueue ./cmd/spanqueue
@@ -31,7 +36,7 @@ test-node: ## Google's Node client on the emulator with queues; needs Node 20 an
 
 .PHONY: bench
 bench: ## the figures of the README, each against the obvious way, in one run
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./emulator/front ./processor
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./emulator/front ./processor ./internal/table
 
 .PHONY: lint
 lint: ## gofmt, vet and staticcheck

@@ -4,6 +4,13 @@
 // Most programs need Send from here and take their messages through package processor. A program with a loop of its own
 // uses Receive, Renew and Ack.
 //
+// # Kinds
+//
+// New serves a Spanner queue, which needs the Enterprise edition (or the emulator of this module). NewTable serves a queue
+// table: an ordinary table of any edition, which this library claims from, leases and fences by itself (schema.QueueTable).
+// Everything below holds for both, but where a comment says "the service" for something that a queue table decides
+// itself: its leases are as long as you say, a renewal keeps its token, and messages may have priorities and an order.
+//
 // # Terms
 //
 // A message is named by its key, through retries, deferrals, dead-lettering and redrive. It is due at its DeliverTime.
