@@ -31,6 +31,9 @@ func (m *Middleware) failed(ctx context.Context, op idempotency.Operation, err e
 		return asWritten.answer
 	}
 	p, level := m.problem(err)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		level = slog.LevelInfo // the client has hung up: no fault of the service
+	}
 	if p.Status >= http.StatusInternalServerError || level > slog.LevelInfo {
 		m.cfg.Logger.Log(ctx, level, "idempotencyhttp: an operation has failed",
 			"operation", op, "status", p.Status, "error", err)
