@@ -179,3 +179,34 @@ func TestAckAllWithoutSelectTakesManyMessages(t *testing.T) {
 	require.Equal(t, []*queue.Message{ms[500]}, missing)
 	require.Zero(t, w.count())
 }
+
+// An old delivery and the new message of its key in one batch: the new one is taken out, and the old one is missing.
+func TestAckAllTellsTwoDeliveriesOfAKeyApart(t *testing.T) {
+	t.Parallel()
+	for name, selects := range map[string]bool{"by reading": true, "without SELECT": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, tasks)
+			w.send("k", "other")
+			before := w.receive(2)
+			old, other := before[0], before[1]
+			if old.Key[0] != "k" {
+				old, other = other, old
+			}
+			require.NoError(t, w.ack(old))
+			w.send("k")
+			anew := w.receive(1)[0]
+			if !selects {
+				w.denySelect([]*queue.Message{other})
+			}
+			ms := []*queue.Message{old, anew, other}
+			var missing []*queue.Message
+			require.NoError(t, w.tx(func(ctx context.Context, tx *spanner.ReadWriteTransaction) (err error) {
+				missing, err = w.queue.AckAll(ctx, tx, ms)
+				return err
+			}))
+			require.Equal(t, []*queue.Message{old}, missing)
+			require.Zero(t, w.count())
+		})
+	}
+}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/internal/backend"
 	"github.com/spanqueue/spanqueue/internal/rowcodec"
+	"github.com/spanqueue/spanqueue/schema"
 	"google.golang.org/api/iterator"
 )
 
@@ -26,7 +28,7 @@ func (q *Queue) deleteAll(ctx context.Context, tx backend.SpannerTx, deliveries 
 		}
 	}
 	for i, d := range deliveries {
-		id := rowcodec.ID(d.Key)
+		id := deliveryID(d.Key, d.DeliverTime)
 		if !gone[id] {
 			missing = append(missing, i)
 		}
@@ -50,12 +52,21 @@ func (q *Queue) deleteSome(ctx context.Context, tx backend.SpannerTx, deliveries
 		if err != nil {
 			return err
 		}
-		gone[rowcodec.ID(key)] = true
+		var at time.Time
+		if err := row.Column(len(key), &at); err != nil {
+			return err
+		}
+		gone[deliveryID(key, at)] = true
 	}
 }
 
-// deleteStatement deletes several deliveries, each by its own key and DeliverTime, and returns their keys. It is one
-// condition a delivery rather than a join with an array of structs, so that each is found by its key.
+// deliveryID names a delivery: a batch may hold an old delivery of a key beside the message that was sent anew under it.
+func deliveryID(key spanner.Key, at time.Time) string {
+	return fmt.Sprintf("%s %d.%d", rowcodec.ID(key), at.Unix(), at.Nanosecond())
+}
+
+// deleteStatement deletes several deliveries, each by its own key and DeliverTime, and returns both. It is one condition a
+// delivery rather than a join with an array of structs, so that each is found by its key.
 func (q *Queue) deleteStatement(deliveries []backend.Delivery) spanner.Statement {
 	params := make(map[string]any)
 	conditions := make([]string, len(deliveries))
@@ -63,8 +74,8 @@ func (q *Queue) deleteStatement(deliveries []backend.Delivery) spanner.Statement
 		conditions[i] = "(" + q.sql.where(d, fmt.Sprintf("d%d_", i), params) + ")"
 	}
 	return spanner.Statement{
-		SQL: fmt.Sprintf("DELETE FROM %s WHERE %s THEN RETURN %s", q.sql.queue, strings.Join(conditions, " OR "),
-			strings.Join(q.sql.keys, ", ")),
+		SQL: fmt.Sprintf("DELETE FROM %s WHERE %s THEN RETURN %s, %s", q.sql.queue, strings.Join(conditions, " OR "),
+			strings.Join(q.sql.keys, ", "), quote(schema.DeliverTimeColumn)),
 		Params: params,
 	}
 }

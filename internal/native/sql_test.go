@@ -40,7 +40,7 @@ func TestTextsOfStatements(t *testing.T) {
 
 	remove := q.deleteStatement([]backend.Delivery{full, null})
 	require.Equal(t, "DELETE FROM `Select` WHERE (`from` = @d0_k0 AND `Order` = @d0_k1 AND `DeliverTime` = @d0_seen)"+
-		" OR (`from` IS NULL AND `Order` IS NULL AND `DeliverTime` = @d1_seen) THEN RETURN `from`, `Order`", remove.SQL)
+		" OR (`from` IS NULL AND `Order` IS NULL AND `DeliverTime` = @d1_seen) THEN RETURN `from`, `Order`, `DeliverTime`", remove.SQL)
 	require.Equal(t, map[string]any{"d0_k0": int64(7), "d0_k1": "a", "d0_seen": at, "d1_seen": at}, remove.Params)
 
 	insert, err := q.SendStatement(backend.Outgoing{Key: full.Key, Payload: []byte{1}})

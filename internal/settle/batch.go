@@ -36,7 +36,7 @@ var errNothingHeld = errors.New("spanqueue: none of the deliveries is held")
 // batchRun is what the runs of a Batch have found so far.
 type batchRun struct {
 	try
-	held []int  // of the last run
+	held []int  // of the last run that was told; all of them before that
 	sent []bool // by delivery: a commit that acknowledges it has been sent by an earlier run
 }
 
@@ -44,7 +44,7 @@ type batchRun struct {
 // acknowledges says what is held, and after a commit that landed that is nothing.
 func (x *Batch) Run(ctx context.Context) BatchVerdict {
 	v := BatchVerdict{Results: make([]Result, len(x.Deliveries))}
-	r := batchRun{sent: make([]bool, len(x.Deliveries))}
+	r := batchRun{held: complement(nil, len(x.Deliveries)), sent: make([]bool, len(x.Deliveries))}
 	var giveUp time.Time
 	for {
 		r.try = try{}

@@ -53,7 +53,12 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // isTransactionNotFound tells a transaction that the server has forgotten, after a restart or after its commit, from a
-// row or table that is not there. The code is the same; only the text differs.
+// row or table that is not there and may have "transaction" in its name. The code is the same; only the text differs.
 func isTransactionNotFound(err error) bool {
-	return strings.Contains(strings.ToLower(err.Error()), "transaction")
+	text := strings.ToLower(err.Error())
+	return strings.Contains(text, "transaction") && !strings.Contains(text, "table")
 }
+
+// wasNeverSent tells a commit that could not be put into bytes, for a text that is not UTF-8, from what a server answers
+// with the same code. Running it again would not help.
+func wasNeverSent(err error) bool { return strings.Contains(err.Error(), "error while marshaling") }

@@ -151,7 +151,7 @@ func (t try) result(unknownBefore bool) (Result, bool) {
 		return BodyFailed, true
 	case errors.Is(t.err, errTooManyAborts):
 		return AbortedTooOften, true
-	case !t.sent && !unknownBefore:
+	case !t.sent && !t.sentBefore && !unknownBefore:
 		return Unreachable, true
 	}
 	return Unresolved, false
@@ -183,8 +183,10 @@ func (x *Tx) once(ctx context.Context) try {
 // the database's refusal of what was written.
 func MayHaveLanded(err error) bool {
 	switch spanner.ErrCode(err) {
-	case codes.DeadlineExceeded, codes.Canceled, codes.Unavailable, codes.Internal, codes.Unknown, codes.Aborted, codes.ResourceExhausted:
+	case codes.DeadlineExceeded, codes.Canceled, codes.Unavailable, codes.Unknown, codes.Aborted, codes.ResourceExhausted:
 		return true
+	case codes.Internal:
+		return !wasNeverSent(err)
 	case codes.NotFound:
 		return isTransactionNotFound(err)
 	}
