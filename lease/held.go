@@ -27,6 +27,16 @@ func (h *Held) Carry(f func(ctx context.Context, tx backend.Tx, resent backend.O
 	h.carry = f
 }
 
+// Number has Message say which attempt this is. It is for the packages of this module.
+func (h *Held) Number(attempt int) {
+	b := h.receiver.book
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	numbered := *h.entry.message
+	numbered.Attempt = attempt
+	h.entry.message = &numbered
+}
+
 // Message returns the delivery that is held; after Defer or Checkpoint the new one. It is not to be changed.
 func (h *Held) Message() *queue.Message {
 	b := h.receiver.book

@@ -55,6 +55,7 @@ func (p *Processor) begin(ds []*delivery) (ready []*delivery) {
 	for i, d := range ds {
 		d.attempt = attempts[i]
 		d.message = d.attempt.shown(d.message)
+		d.held.Number(d.message.Attempt)
 		switch {
 		case err != nil && d.attempt.uncounted:
 			p.log(d, slog.LevelWarn, "the start could not be counted, so the handler was not started; the message is left to its lease", err)
