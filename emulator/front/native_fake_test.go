@@ -100,6 +100,14 @@ func (f fakeInstances) DeleteInstance(context.Context, *instancepb.DeleteInstanc
 	return new(emptypb.Empty), nil
 }
 
+func (f fakeInstances) GetInstance(_ context.Context, req *instancepb.GetInstanceRequest) (*instancepb.Instance, error) {
+	return &instancepb.Instance{Name: req.GetName(), NodeCount: 1}, nil
+}
+
+func (f fakeDatabases) ListDatabases(context.Context, *databasepb.ListDatabasesRequest) (*databasepb.ListDatabasesResponse, error) {
+	return new(databasepb.ListDatabasesResponse), nil
+}
+
 func (f *fakeEmulator) check(statements []string) error {
 	for _, sql := range statements {
 		if !f.knowsQueues && strings.HasPrefix(sql, "CREATE QUEUE") {

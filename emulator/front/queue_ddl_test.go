@@ -2,11 +2,13 @@ package front_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
 	"cloud.google.com/go/spanner"
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"cloud.google.com/go/spanner/admin/instance/apiv1/instancepb"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 
@@ -72,4 +74,51 @@ func TestAlterQueueBeforeAStatementThatWaits(t *testing.T) {
 		require.NoError(t, alter("disable_send = false"))
 	}
 	require.Empty(t, values[int64](t, c, "SELECT Id FROM Tasks"))
+}
+
+// An instance of 200 processing units can have 20 queues, whichever of its databases they are in.
+func TestNumberOfQueues(t *testing.T) {
+	t.Parallel()
+	db := emulatortest.Database(t)
+	r := newRaw(t, db.Endpoint(), db.Name)
+	instances := instancepb.NewInstanceAdminClient(r.conn)
+	small := strings.TrimSuffix(db.Name, "/databases/test") + "-small"
+	_, err := instances.CreateInstance(r.ctx(), &instancepb.CreateInstanceRequest{
+		Parent: "projects/emulatortest", InstanceId: small[strings.LastIndex(small, "/")+1:],
+		Instance: &instancepb.Instance{Config: "projects/emulatortest/instanceConfigs/emulator-config", DisplayName: "small", ProcessingUnits: 200},
+	})
+	require.NoError(t, err)
+	queues := func(from, to int) (statements []string) {
+		for i := from; i < to; i++ {
+			statements = append(statements, fmt.Sprintf("CREATE QUEUE Q%d (Id INT64, Payload JSON NOT NULL) PRIMARY KEY (Id)", i))
+		}
+		return statements
+	}
+	create := func(id string, statements []string) error {
+		_, err := r.admin().CreateDatabase(r.ctx(), &databasepb.CreateDatabaseRequest{Parent: small, CreateStatement: "CREATE DATABASE " + id, ExtraStatements: statements})
+		return err
+	}
+	update := func(id string, statements ...string) error {
+		_, err := r.admin().UpdateDatabaseDdl(r.ctx(), &databasepb.UpdateDatabaseDdlRequest{Database: small + "/databases/" + id, Statements: statements})
+		return err
+	}
+	require.NoError(t, create("one", queues(0, 15)))
+	requireCode(t, codes.FailedPrecondition, create("two", queues(0, 6)))
+	require.NoError(t, create("two", queues(0, 5)))
+	for _, id := range []string{"one", "two"} {
+		err := update(id, queues(20, 21)...)
+		requireCode(t, codes.FailedPrecondition, err)
+		require.ErrorContains(t, err, "has 20 queues")
+	}
+	require.NoError(t, update("one", append([]string{"DROP QUEUE Q0"}, queues(20, 21)...)...))
+	require.NoError(t, update("two", "DROP QUEUE Q1"))
+	require.NoError(t, update("one", queues(21, 22)...))
+	_, err = r.admin().DropDatabase(r.ctx(), &databasepb.DropDatabaseRequest{Database: small + "/databases/two"})
+	require.NoError(t, err)
+	require.NoError(t, update("one", queues(22, 26)...))
+	requireCode(t, codes.FailedPrecondition, update("one", queues(26, 27)...))
+	_, err = r.admin().DropDatabase(r.ctx(), &databasepb.DropDatabaseRequest{Database: small + "/databases/one"})
+	require.NoError(t, err)
+	_, err = instances.DeleteInstance(r.ctx(), &instancepb.DeleteInstanceRequest{Name: small})
+	require.NoError(t, err)
 }

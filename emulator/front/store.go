@@ -2,6 +2,7 @@ package front
 
 import (
 	"context"
+	"strings"
 
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"cloud.google.com/go/spanner/admin/instance/apiv1/instancepb"
@@ -66,4 +67,31 @@ func (q *querier) Read(ctx context.Context, req *spannerpb.ReadRequest) (*spanne
 func (q *querier) ExecuteSql(ctx context.Context, req *spannerpb.ExecuteSqlRequest) (*spannerpb.ResultSet, error) {
 	req.Session, req.Transaction = q.session, q.sel
 	return q.client.ExecuteSql(ctx, req)
+}
+
+// Instance implements queues.Store.
+func (s *store) Instance(ctx context.Context, database string) (queues.Instance, error) {
+	name, _, _ := strings.Cut(database, "/databases/")
+	instance, err := s.instances.GetInstance(ctx, &instancepb.GetInstanceRequest{Name: name})
+	if err != nil {
+		return queues.Instance{}, err
+	}
+	found := queues.Instance{ProcessingUnits: int64(instance.GetProcessingUnits())}
+	if found.ProcessingUnits == 0 {
+		found.ProcessingUnits = 1000 * int64(instance.GetNodeCount())
+	}
+	list := &databasepb.ListDatabasesRequest{Parent: name}
+	for {
+		page, err := s.databases.ListDatabases(ctx, list)
+		if err != nil {
+			return queues.Instance{}, err
+		}
+		for _, d := range page.GetDatabases() {
+			found.Databases = append(found.Databases, d.GetName())
+		}
+		if page.GetNextPageToken() == "" {
+			return found, nil
+		}
+		list.PageToken = page.GetNextPageToken()
+	}
 }

@@ -87,6 +87,7 @@ type batch struct {
 
 	roles        roles.Book
 	rolesChanged bool
+	quota        *quota // nil: not asked for yet
 }
 
 func (b *batch) find(name string) *backing.Queue {
@@ -119,7 +120,7 @@ func (b *batch) rewrite(ctx context.Context, sql string) ([]string, error) {
 	}
 	switch s := statement.(type) {
 	case *schema.CreateQueue:
-		return b.create(s, sql), nil
+		return b.create(ctx, s, sql)
 	case *schema.AlterQueue:
 		return b.alter(ctx, s)
 	case *schema.DropQueue:
@@ -133,14 +134,20 @@ func (b *batch) rewrite(ctx context.Context, sql string) ([]string, error) {
 	return []string{sql}, b.checkOther(sql)
 }
 
-func (b *batch) create(s *schema.CreateQueue, sql string) []string {
-	if s.IfNotExists && b.find(s.Queue.Name) != nil {
-		return nil
+func (b *batch) create(ctx context.Context, s *schema.CreateQueue, sql string) ([]string, error) {
+	switch exists := b.find(s.Queue.Name) != nil; {
+	case exists && s.IfNotExists:
+		return nil, nil
+	case exists:
+		return nil, status.Errorf(codes.FailedPrecondition, "Duplicate name in schema: %s.", s.Queue.Name)
+	}
+	if err := b.checkQuota(ctx, s.Queue.Name); err != nil {
+		return nil, err
 	}
 	queue := backing.New(s.Queue)
 	name := strings.ToLower(queue.Name())
 	b.changed[name], b.empty[name] = queue, true
-	return queue.Create(strings.TrimSpace(sql), b.queues.opts.ClockOffset)
+	return queue.Create(strings.TrimSpace(sql), b.queues.opts.ClockOffset), nil
 }
 
 func (b *batch) alter(ctx context.Context, s *schema.AlterQueue) ([]string, error) {

@@ -1,6 +1,7 @@
 package queues_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -86,6 +87,24 @@ func TestDDLThatIsRefused(t *testing.T) {
 		require.Equal(t, c.code, status.Code(err), "%s: %v", sql, err)
 		require.ErrorContains(t, err, c.reason, sql)
 	}
+}
+
+func TestAnInstanceHasAHundredQueues(t *testing.T) {
+	t.Parallel()
+	_, q := newEmpty(t) // has one
+	defer q.Close()
+	var statements []string
+	for i := range 99 {
+		statements = append(statements, fmt.Sprintf("CREATE QUEUE Q%d (Id INT64, Payload JSON NOT NULL) PRIMARY KEY (Id)", i))
+	}
+	_, err := q.RewriteDDL(t.Context(), emptyDB, statements)
+	require.NoError(t, err)
+	statements = append(statements, "CREATE QUEUE OneMore (Id INT64, Payload JSON NOT NULL) PRIMARY KEY (Id)")
+	_, err = q.RewriteDDL(t.Context(), emptyDB, statements)
+	require.Equal(t, codes.FailedPrecondition, status.Code(err))
+	require.ErrorContains(t, err, "100 queues")
+	_, err = q.RewriteDDL(t.Context(), emptyDB, append([]string{"DROP QUEUE Tasks"}, statements...))
+	require.NoError(t, err)
 }
 
 func TestANewFrontKnowsTheQueues(t *testing.T) {

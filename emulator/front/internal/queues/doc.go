@@ -65,6 +65,8 @@
 //     open stays open and sends nothing more, and goes on when delivery is enabled again. What was sent can be renewed and
 //     acknowledged meanwhile. disable_send refuses a send when its commit or statement has the turn; ALTER QUEUE waits for
 //     a transaction that has sent by then.
+//   - A part of the key that the database makes has a place in the key of Send, where its value is ignored, and of Ack,
+//     where it counts. (An Ack mutation of a message that the same transaction has sent by SQL is NOT_FOUND then.)
 //   - A queue that is dropped and created again, with the same columns and in one batch, keeps its open streams.
 //
 // # What the emulator cannot do, and what is done instead

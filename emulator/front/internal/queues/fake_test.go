@@ -57,3 +57,7 @@ func (s *emptyStore) ExecuteSql(_ context.Context, req *spannerpb.ExecuteSqlRequ
 }
 
 func (s *emptyStore) KnowsQueues(context.Context) (bool, error) { return false, nil }
+
+func (s *emptyStore) Instance(_ context.Context, database string) (queues.Instance, error) {
+	return queues.Instance{ProcessingUnits: 1000, Databases: []string{database}}, nil
+}

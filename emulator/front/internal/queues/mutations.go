@@ -2,27 +2,29 @@ package queues
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/spanqueue/spanqueue/emulator/front/internal/queues/backing"
 )
 
 // RewriteMutations translates the mutations of one commit: Send and Ack become mutations of the backing tables, and
-// what a queue does not allow is refused. The order is kept. touched is for Committed, once the commit has landed.
+// what a queue does not allow is refused. The order is kept. touched is for Committed, once the commit has landed. The
+// commit must have the database's turn.
 func (q *Queues) RewriteMutations(ctx context.Context, database string, ms []*spannerpb.Mutation) (out []*spannerpb.Mutation, touched []string, err error) {
 	if len(ms) == 0 {
 		return ms, nil, nil
 	}
-	_, c, err := q.catalogue(ctx, database)
+	w, err := q.newRewriter(ctx, database)
 	if err != nil {
 		return nil, nil, err
 	}
-	w := rewriter{catalogue: c, queues: q, sent: make(map[string]bool), acked: make(map[string]bool)}
 	out = make([]*spannerpb.Mutation, 0, len(ms))
 	for _, m := range ms {
 		rewritten, err := w.rewrite(ctx, m)
@@ -31,7 +33,7 @@ func (q *Queues) RewriteMutations(ctx context.Context, database string, ms []*sp
 		}
 		out = append(out, rewritten...)
 	}
-	return out, w.touched, nil
+	return out, w.touched, w.checkWholeKeys(ctx)
 }
 
 // RewriteMutationKey translates the mutation that names the transaction's first key in an explicit begin.
@@ -39,19 +41,69 @@ func (q *Queues) RewriteMutationKey(ctx context.Context, database string, m *spa
 	if m == nil {
 		return nil, nil
 	}
-	out, _, err := q.RewriteMutations(ctx, database, []*spannerpb.Mutation{m})
+	w, err := q.newRewriter(ctx, database)
+	if err != nil {
+		return nil, err
+	}
+	out, err := w.rewrite(ctx, m)
 	if err != nil {
 		return nil, err
 	}
 	return out[0], nil
 }
 
+func (q *Queues) newRewriter(ctx context.Context, database string) (*rewriter, error) {
+	_, c, err := q.catalogue(ctx, database)
+	if err != nil {
+		return nil, err
+	}
+	return &rewriter{
+		database: database, catalogue: c, queues: q,
+		sent: make(map[string]bool), acked: make(map[string]bool), whole: make(map[*backing.Queue][]*structpb.ListValue),
+	}, nil
+}
+
 type rewriter struct {
+	database  string
 	catalogue *catalogue
 	queues    *Queues
 	sent      map[string]bool // queue and key of the sends so far
 	acked     map[string]bool // and of the acks
 	touched   []string
+	// whole are the keys of acks that the mutations alone do not assert: where the database makes a part of the key,
+	// they can only assert the other parts.
+	whole map[*backing.Queue][]*structpb.ListValue
+}
+
+// checkWholeKeys asserts them by a look at the table.
+func (w *rewriter) checkWholeKeys(ctx context.Context) error {
+	for queue, keys := range w.whole {
+		there, found := make(map[string]bool, len(keys)), 0
+		err := w.queues.store.Outside(ctx, w.database, func(ctx context.Context, q Querier) error {
+			rs, err := q.Read(ctx, queue.ReadIdentities(keys))
+			if err != nil {
+				return err
+			}
+			messages, err := queue.LogMessages(rs)
+			found = len(messages)
+			for _, m := range messages {
+				there[m.ID.Key] = true
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if found == len(keys) { // no key is asked for twice
+			continue
+		}
+		missing := slices.IndexFunc(keys, func(key *structpb.ListValue) bool {
+			encoded, err := backing.EncodeKey(key)
+			return err == nil && !there[encoded] // or it is there, written in another way
+		})
+		return status.Errorf(codes.NotFound, "Queue %s: message with key %v not found.", queue.Name(), keys[max(0, missing)].AsSlice())
+	}
+	return nil
 }
 
 func (w *rewriter) rewrite(ctx context.Context, m *spannerpb.Mutation) ([]*spannerpb.Mutation, error) {
@@ -127,5 +179,8 @@ func (w *rewriter) ack(queue *backing.Queue, m *spannerpb.Mutation_Ack) ([]*span
 		return nil, status.Errorf(codes.NotFound, "Queue %s: message with key %v not found: the same commit acknowledges it before.", queue.Name(), m.GetKey().AsSlice())
 	}
 	w.acked[place] = true
+	if queue.MakesKeys() && !m.GetIgnoreNotFound() {
+		w.whole[queue] = append(w.whole[queue], m.GetKey())
+	}
 	return out, nil
 }

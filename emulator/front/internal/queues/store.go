@@ -15,6 +15,8 @@ type Store interface {
 	InTurn(ctx context.Context, database string, f func(ctx context.Context, q Querier) error) error
 	// Outside runs f with single-use strong reads outside any turn.
 	Outside(ctx context.Context, database string, f func(ctx context.Context, q Querier) error) error
+	// Instance describes the instance that the database is, or will be, in.
+	Instance(ctx context.Context, database string) (Instance, error)
 	// KnowsQueues reports whether the emulator has queues itself. Then it keeps them, and this package keeps none.
 	KnowsQueues(ctx context.Context) (bool, error)
 }
@@ -23,4 +25,10 @@ type Store interface {
 type Querier interface {
 	Read(ctx context.Context, req *spannerpb.ReadRequest) (*spannerpb.ResultSet, error)
 	ExecuteSql(ctx context.Context, req *spannerpb.ExecuteSqlRequest) (*spannerpb.ResultSet, error)
+}
+
+// Instance is what limits the number of queues.
+type Instance struct {
+	ProcessingUnits int64
+	Databases       []string // full names
 }

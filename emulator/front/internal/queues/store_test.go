@@ -208,3 +208,7 @@ func (q querier) ExecuteSql(ctx context.Context, req *spannerpb.ExecuteSqlReques
 }
 
 func (b *bench) KnowsQueues(context.Context) (bool, error) { return false, nil }
+
+func (b *bench) Instance(_ context.Context, database string) (queues.Instance, error) {
+	return queues.Instance{ProcessingUnits: 1000, Databases: []string{database}}, nil
+}

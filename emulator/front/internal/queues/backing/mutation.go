@@ -3,6 +3,7 @@ package backing
 import (
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,8 +53,13 @@ func (q *Queue) SendDisabled() error {
 	return status.Errorf(codes.FailedPrecondition, "Queue %s takes no messages: its option disable_send is set.", q.Name())
 }
 
+// MakesKeys reports whether the database makes a part of the key.
+func (q *Queue) MakesKeys() bool {
+	return slices.ContainsFunc(q.key, func(c schema.Column) bool { return c.Generated != "" })
+}
+
 // Ack translates an Ack mutation. An update that sets nothing fails with NOT_FOUND if the row is not there, and so
-// makes the delete behind it an asserted one.
+// makes the delete behind it an asserted one. Of a queue that MakesKeys it asserts the parts that the sender gives.
 func (q *Queue) Ack(m *spannerpb.Mutation_Ack) ([]*spannerpb.Mutation, error) {
 	if err := q.checkKey("Ack", m.GetKey()); err != nil {
 		return nil, err
@@ -66,7 +72,7 @@ func (q *Queue) Ack(m *spannerpb.Mutation_Ack) ([]*spannerpb.Mutation, error) {
 		return []*spannerpb.Mutation{remove}, nil
 	}
 	columns, values := q.writable(m.GetKey())
-	if len(columns) < len(q.key) {
+	if q.MakesKeys() {
 		// Where a part of the key is generated the emulator wants every column with a default written. What is written
 		// does not matter: the row is deleted.
 		stamp := structpb.NewStringValue(FormatTime(time.Now()))
