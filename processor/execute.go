@@ -75,10 +75,29 @@ func (p *Processor) takeBack(ds []*delivery) {
 		if d.outcome != Interrupted && d.outcome != LeaseLost {
 			continue
 		}
+		if p.release(d) {
+			continue
+		}
 		if err := d.attempt.takeBack(p.settling); err != nil {
 			p.log(d, slog.LevelWarn, "a start that came to nothing could not be taken back, and counts", err)
 		}
 	}
+}
+
+// release gives a delivery that our stop interrupted to others at once, where the queue can do that. In any other case it
+// is left to its lease: it would come back hot.
+func (p *Processor) release(d *delivery) bool {
+	r, can := p.queue.Backend().(backend.Releaser)
+	if !can || d.outcome != Interrupted || p.handlers.Err() == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(p.settling, p.config.CommitTimeout)
+	defer cancel()
+	err := r.Release(ctx, []backend.Delivery{d.message.Delivery()})
+	if err != nil && !errors.Is(err, backend.ErrNotHeld) {
+		p.log(d, slog.LevelWarn, "the message could not be given back and is left to its lease", err)
+	}
+	return err == nil
 }
 
 // settle runs a guarded transaction of the delivery and counts what it took.

@@ -54,6 +54,7 @@ var scenarios = []scenario{
 	{"a snooze is no failure, and never early", []need{atOnce}, snoozeIsNoFailure},
 	{"a deferral keeps others away", []need{atOnce}, deferral},
 	{"a stop leaves the rest to others", []need{atOnce}, stopLeavesTheRest},
+	{"an interrupted handler uses no attempt", []need{spannerTx, atOnce}, interruptedUsesNoAttempt},
 	{"order-ignoring sends", nil, sends},
 	{"a failed handler leaves nothing", []need{spannerTx, atOnce}, failedLeavesNothing},
 	{"lost answers of commits", []need{spannerTx, atOnce, frontFaults}, lostAnswers},
@@ -393,6 +394,32 @@ func stopLeavesTheRest(h *house) {
 	h.wait("the rest", func() bool { return b.ended(processor.Done) == 3 })
 	require.NoError(h.t, b.stop())
 	h.once(q, all...)
+}
+
+func interruptedUsesNoAttempt(h *house) {
+	q := h.open()
+	h.send(q, "m1")
+	entered := make(chan struct{})
+	a := h.work(processor.Tx(func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) error {
+		if err := h.effect(ctx, tx, m); err != nil {
+			return err
+		}
+		close(entered)
+		<-ctx.Done()
+		return ctx.Err()
+	}), func(c *processor.Config) { c.MaxAttempts, c.DrainTimeout = 1, 50*time.Millisecond })
+	<-entered
+	require.NoError(h.t, a.stop())
+	require.EqualValues(h.t, 1, a.ended(processor.Interrupted))
+	var attempt int
+	b := h.work(processor.Tx(func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) error {
+		attempt = m.Attempt
+		return h.effect(ctx, tx, m)
+	}), func(c *processor.Config) { c.MaxAttempts = 1 })
+	h.wait("it to be done", func() bool { return b.ended(processor.Done) == 1 })
+	require.NoError(h.t, b.stop())
+	require.Equal(h.t, 1, attempt)
+	h.once(q, "m1")
 }
 
 func sends(h *house) {
