@@ -65,7 +65,8 @@ func (s *Server) rewriteMutations(ctx context.Context, sess ident.Session, ms []
 	if err := s.queues.AllowMutations(ctx, sess.Database, sess.Role(), ms); err != nil {
 		return nil, nil, err
 	}
-	return s.queues.RewriteMutations(ctx, sess.Database, ms)
+	out, touched, err = s.queues.RewriteMutations(ctx, sess.Database, ms)
+	return out, touched, s.explainMutations(ctx, sess.Database, ms, err)
 }
 
 // commitSingleUse takes its turn as any other write does. Once it has come, the commit is not given up any more. What the

@@ -6,8 +6,6 @@ import (
 
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/spanqueue/spanqueue/emulator/front/internal/queues"
 )
@@ -70,16 +68,10 @@ func (s *Server) updateDatabaseDDL(ctx context.Context, req *databasepb.UpdateDa
 }
 
 func (s *Server) rewriteDDL(ctx context.Context, dialect databasepb.DatabaseDialect, database string, statements []string) ([]string, error) {
-	if dialect != databasepb.DatabaseDialect_POSTGRESQL {
-		return s.queues.RewriteDDL(ctx, database, statements)
+	if dialect == databasepb.DatabaseDialect_POSTGRESQL {
+		return s.postgresDDL(ctx, statements)
 	}
-	for _, sql := range statements {
-		words := strings.Fields(strings.ToUpper(sql))
-		if len(words) > 1 && words[1] == "QUEUE" && (words[0] == "CREATE" || words[0] == "ALTER" || words[0] == "DROP") {
-			return nil, status.Errorf(codes.Unimplemented, "%s QUEUE: this front has no queues in databases of the PostgreSQL dialect.", words[0])
-		}
-	}
-	return statements, nil
+	return s.queues.RewriteDDL(ctx, database, statements)
 }
 
 func (s *Server) getDatabaseDDL(ctx context.Context, req *databasepb.GetDatabaseDdlRequest) (*databasepb.GetDatabaseDdlResponse, error) {

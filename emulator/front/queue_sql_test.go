@@ -191,6 +191,31 @@ func TestQueuePostgreSQLDialect(t *testing.T) {
 	require.NoError(t, err)
 	defer c.Close()
 	require.Equal(t, []int64{1}, values[int64](t, c, "SELECT 1"))
-	_, err = c.Apply(t.Context(), []*spanner.Mutation{spanner.Send("tasks", spanner.Key{1}, "x")})
-	require.Equal(t, codes.NotFound, spanner.ErrCode(err), "%v", err)
+	for name, err := range map[string]error{
+		"Send": func() error {
+			_, err := c.Apply(t.Context(), []*spanner.Mutation{spanner.Send("tasks", spanner.Key{1}, "x")})
+			return err
+		}(),
+		"Ack in a transaction": func() error {
+			_, err := c.ReadWriteTransaction(t.Context(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+				return tx.BufferWrite([]*spanner.Mutation{spanner.Ack("tasks", spanner.Key{1})})
+			})
+			return err
+		}(),
+		"receive": drain(c.Single().Query(t.Context(), spanner.NewStatement("SELECT * FROM spanner.receive_tasks(max_batch_size=>NULL, priority=>NULL, max_duration=>'20m')"))),
+		"renew":   drain(c.Single().Query(t.Context(), spanner.NewStatement("SELECT * FROM Spanner . renewlease_tasks(lease_tokens => ARRAY['t1'])"))),
+	} {
+		require.Equal(t, codes.Unimplemented, spanner.ErrCode(err), "%s: %v", name, err)
+		require.ErrorContains(t, err, "PostgreSQL", name)
+	}
+	require.Equal(t, codes.InvalidArgument, spanner.ErrCode(drain(c.Single().Query(t.Context(), spanner.NewStatement("SELECT nope")))))
+	for _, sql := range []string{
+		"CREATE QUEUE tasks (id bigint NOT NULL, payload bytea NOT NULL, PRIMARY KEY (id))",
+		"-- a comment\ncreate /* */ Queue if not exists \"tasks\" (id bigint NOT NULL, payload jsonb NOT NULL, PRIMARY KEY (id)) INTERLEAVE IN PARENT users ON DELETE CASCADE",
+		"ALTER QUEUE tasks SET OPTIONS (disable_send = true)", "DROP QUEUE tasks", "drop queue if exists tasks",
+	} {
+		op, err := admin.UpdateDatabaseDdl(t.Context(), &databasepb.UpdateDatabaseDdlRequest{Database: name, Statements: []string{"CREATE TABLE never (id bigint PRIMARY KEY)", sql}})
+		require.Equal(t, codes.Unimplemented, spanner.ErrCode(err), "%s: %v %v", sql, op, err)
+	}
+	require.Empty(t, values[string](t, c, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"))
 }

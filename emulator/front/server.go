@@ -51,6 +51,7 @@ type Server struct {
 	txns       *txn.Manager
 	partitions partitions
 	queues     *queues.Queues
+	emulator   *store // as the queues see it
 	dialects   dialects
 	declared   declared
 	expiry     *expiry.Sweeper
@@ -95,9 +96,10 @@ func New(ctx context.Context, backendAddr string, opts Options) (*Server, error)
 		proxy:     passthrough.New(conn),
 		closed:    make(chan struct{}),
 	}
-	s.queues, err = queues.New(&store{
+	s.emulator = &store{
 		txns: s.txns, pool: pool, native: newNative(), instances: instancepb.NewInstanceAdminClient(conn), databases: s.databases,
-	}, queues.Options{
+	}
+	s.queues, err = queues.New(s.emulator, queues.Options{
 		LeaseLength: opts.LeaseLength,
 		Redelivery:  opts.Redelivery,
 		ClockOffset: opts.ClockOffset,

@@ -27,13 +27,14 @@ func (s *Server) executeSQL(ctx context.Context, req *spannerpb.ExecuteSqlReques
 		return nil, err
 	}
 	p.touch(touched)
-	return p.resultSet(ctx, req.GetLastStatement(), func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (*spannerpb.ResultSet, error) {
+	rs, err := p.resultSet(ctx, req.GetLastStatement(), func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (*spannerpb.ResultSet, error) {
 		r, err := s.statement(ctx, sess, req, session, sel, token)
 		if err != nil {
 			return nil, err
 		}
 		return s.pool.Client().ExecuteSql(ctx, r)
 	})
+	return rs, s.explainSQL(ctx, sess, req.GetSql(), err)
 }
 
 func (s *Server) executeStreamingSQL(req *spannerpb.ExecuteSqlRequest, out grpc.ServerStream) error {
@@ -54,13 +55,14 @@ func (s *Server) executeStreamingSQL(req *spannerpb.ExecuteSqlRequest, out grpc.
 		return err
 	}
 	p.touch(touched)
-	return p.stream(out, req.GetLastStatement(), func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (resultStream, error) {
+	err = p.stream(out, req.GetLastStatement(), func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (resultStream, error) {
 		r, err := s.statement(ctx, sess, req, session, sel, token)
 		if err != nil {
 			return nil, err
 		}
 		return s.pool.Client().ExecuteStreamingSql(ctx, r)
 	})
+	return s.explainSQL(ctx, sess, req.GetSql(), err)
 }
 
 // classify says who serves a statement, or refuses it.

@@ -23,7 +23,7 @@ func (s *Server) beginTransaction(ctx context.Context, req *spannerpb.BeginTrans
 		return s.beginReadOnly(ctx, sess, mode.ReadOnly)
 	}
 	if _, err := s.queues.RewriteMutationKey(ctx, sess.Database, req.GetMutationKey()); err != nil {
-		return nil, err
+		return nil, s.explainMutations(ctx, sess.Database, []*spannerpb.Mutation{req.GetMutationKey()}, err)
 	}
 	t := s.txns.Begin(req.GetSession(), forBackend(req.GetOptions()))
 	t.Follow(clientOf(ctx))

@@ -48,12 +48,15 @@ func (q *Queues) RewriteDDL(ctx context.Context, database string, statements []s
 
 // concernsQueues reports whether a statement is one that the emulator need not know.
 func concernsQueues(sql string) bool {
+	_, role, _ := tvf.ParseRole(sql)
+	return role || IsQueueDDL(sql)
+}
+
+// IsQueueDDL reports whether the text creates, alters or drops a queue, or tries to, in either dialect.
+func IsQueueDDL(sql string) bool {
 	statement, err := schema.ParseStatement(sql)
-	if _, other := statement.(*schema.Other); err != nil || !other {
-		return true
-	}
-	_, ok, _ := tvf.ParseRole(sql)
-	return ok
+	_, other := statement.(*schema.Other)
+	return err != nil || !other
 }
 
 // ExplainDDL replaces an error that the emulator gave for a batch, if the reason is a queue that it cannot keep: it

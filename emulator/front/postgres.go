@@ -1,0 +1,71 @@
+package front
+
+import (
+	"context"
+	"regexp"
+
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/spanqueue/spanqueue/emulator/front/internal/ident"
+	"github.com/spanqueue/spanqueue/emulator/front/internal/queues"
+)
+
+// Databases of the PostgreSQL dialect pass through untouched. What is about queues there is the emulator's to answer; if
+// it has none, the answer is made clear here.
+
+// postgresDDL refuses queue statements.
+func (s *Server) postgresDDL(ctx context.Context, statements []string) ([]string, error) {
+	for _, sql := range statements {
+		if !queues.IsQueueDDL(sql) {
+			continue
+		}
+		if knows, err := s.emulator.KnowsQueues(ctx); err != nil || knows {
+			return statements, err
+		}
+		return nil, errPostgres("this statement: " + sql)
+	}
+	return statements, nil
+}
+
+// postgresFunctions are the calls of queue functions in that dialect.
+var postgresFunctions = regexp.MustCompile(`(?i)\bspanner\s*\.\s*"?(receive|renewlease|renew_lease)_\w+"?\s*\(`)
+
+// explainSQL says why a statement failed that calls a queue function. It looks at nothing while statements succeed.
+func (s *Server) explainSQL(ctx context.Context, sess ident.Session, sql string, err error) error {
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.NotFound, codes.Unimplemented:
+		if call := postgresFunctions.FindString(sql); call != "" && s.isPostgres(ctx, sess.Database) {
+			return errPostgres(call + "...)")
+		}
+	}
+	return err
+}
+
+// explainMutations says why a commit was refused that sends or acknowledges.
+func (s *Server) explainMutations(ctx context.Context, database string, ms []*spannerpb.Mutation, err error) error {
+	if status.Code(err) != codes.NotFound {
+		return err
+	}
+	for _, m := range ms {
+		switch m.GetOperation().(type) {
+		case *spannerpb.Mutation_Send_, *spannerpb.Mutation_Ack_:
+			if s.isPostgres(ctx, database) {
+				return errPostgres("Send and Ack")
+			}
+		}
+	}
+	return err
+}
+
+// isPostgres is false if it cannot be found out: it only chooses words.
+func (s *Server) isPostgres(ctx context.Context, database string) bool {
+	dialect, err := s.dialect(ctx, database)
+	return err == nil && dialect == databasepb.DatabaseDialect_POSTGRESQL
+}
+
+func errPostgres(what string) error {
+	return status.Errorf(codes.Unimplemented, "This front has no queues in databases of the PostgreSQL dialect, and so not %s", what)
+}
