@@ -202,8 +202,10 @@ func (r *receiving) sendRows(ctx context.Context, leased []leasedRow, token func
 		if !r.reader.ledger.Live(row.lease.Token) {
 			continue // it waited too long behind rows that the client did not take
 		}
-		if err := r.send(&spannerpb.PartialResultSet{Values: out[i], ResumeToken: token(row)}); err != nil {
-			return err
+		for _, piece := range pieces(out[i], token(row)) {
+			if err := r.send(piece); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

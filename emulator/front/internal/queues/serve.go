@@ -6,6 +6,7 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/spanqueue/spanqueue/emulator/front/internal/queues/backing"
 	"github.com/spanqueue/spanqueue/emulator/front/internal/queues/tvf"
@@ -25,10 +26,18 @@ func (q *Queues) ServeStream(ctx context.Context, database string, req *spannerp
 	if err != nil {
 		return err
 	}
-	part := &spannerpb.PartialResultSet{Metadata: rs.GetMetadata(), Last: true}
+	part, size := &spannerpb.PartialResultSet{Metadata: rs.GetMetadata()}, 0
 	for _, row := range rs.GetRows() {
+		if size > pieceOfRow {
+			if err := send(part); err != nil {
+				return err
+			}
+			part, size = &spannerpb.PartialResultSet{}, 0
+		}
 		part.Values = append(part.Values, row.GetValues()...)
+		size += proto.Size(row)
 	}
+	part.Last = true
 	return send(part)
 }
 
