@@ -1,0 +1,23 @@
+package main
+
+import (
+	"net"
+
+	"github.com/spanqueue/spanqueue/emulator/front/fault"
+)
+
+// pauser makes the function that pauses the emulator: its process where that can be found, and otherwise everything that
+// comes to the front.
+func (db *database) pauser() func() (resume func(), err error) {
+	_, port, _ := net.SplitHostPort(db.emulator.BackendAddr()) // "" finds nothing
+	emulator := listener(port)
+	return func() (func(), error) {
+		if emulator == nil {
+			return db.emulator.Front().Faults().Add(fault.Rule{Name: "paused", Do: fault.Hold()}).Remove, nil
+		}
+		if err := freeze(emulator); err != nil {
+			return nil, err
+		}
+		return func() { _ = thaw(emulator) }, nil
+	}
+}
