@@ -86,6 +86,19 @@ func (f *table) InTurn(_ context.Context, _ string, do func(Query) ([]*spannerpb
 	return nil
 }
 
+// left returns the rows, and turned how many turns were taken.
+func (f *table) left() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.rows...)
+}
+
+func (f *table) turned() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.turns
+}
+
 func rowsOf(rows ...[]string) *spannerpb.ResultSet {
 	rs := &spannerpb.ResultSet{}
 	for _, row := range rows {
@@ -118,14 +131,14 @@ func TestExpiredRowsGoInBoundedBatches(t *testing.T) {
 		defer s.Close()
 		time.Sleep(time.Minute - time.Nanosecond)
 		synctest.Wait()
-		require.Len(t, f.rows, 1234, "not before its time")
+		require.Len(t, f.left(), 1234, "not before its time")
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		require.Empty(t, f.rows)
+		require.Empty(t, f.left())
 		require.Equal(t, batchRows, f.largest)
-		require.Equal(t, 3, f.turns)
+		require.Equal(t, 3, f.turned())
 		time.Sleep(time.Hour)
-		require.Equal(t, 3, f.turns, "no turn is taken where nothing has expired")
+		require.Equal(t, 3, f.turned(), "no turn is taken where nothing has expired")
 	})
 }
 
@@ -136,8 +149,8 @@ func TestRowsThatMayNotBeDeletedStay(t *testing.T) {
 		defer s.Close()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		require.Equal(t, []string{"000000", "000700", "000701", "000999"}, f.rows)
-		require.Less(t, f.turns, 150)
+		require.Equal(t, []string{"000000", "000700", "000701", "000999"}, f.left())
+		require.Less(t, f.turned(), 150)
 	})
 }
 
@@ -149,14 +162,14 @@ func TestWhatFailsIsTriedAgain(t *testing.T) {
 		defer s.Close()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		require.Len(t, f.rows, 10)
-		require.Zero(t, f.turns)
+		require.Len(t, f.left(), 10)
+		require.Zero(t, f.turned())
 		f.mu.Lock()
 		f.broken = nil
 		f.mu.Unlock()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		require.Empty(t, f.rows)
+		require.Empty(t, f.left())
 	})
 }
 
@@ -179,7 +192,7 @@ func TestNegativeIntervalIsNever(t *testing.T) {
 		s.Notice("d")
 		time.Sleep(24 * time.Hour)
 		s.Close()
-		require.Len(t, f.rows, 1)
+		require.Len(t, f.left(), 1)
 	})
 }
 
