@@ -3,6 +3,7 @@
 //	spanqueue emulator --addr localhost:9010    a Spanner with queues on this machine, for programs in any language
 //	spanqueue stats|peek|purge                  a queue's messages
 //	spanqueue deadletters list|show|redrive|discard
+//	spanqueue reap                              expired operation records
 //	spanqueue version
 //
 // The commands about a queue take --database projects/P/instances/I/databases/D and --queue NAME.
