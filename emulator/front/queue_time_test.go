@@ -13,23 +13,42 @@ import (
 	"github.com/spanqueue/spanqueue/emulator/front"
 )
 
-// F11: times are the database's, to the nanosecond.
+// F11: times are the database's, to the nanosecond, however they are written.
 func TestF11TimesReadBackExactly(t *testing.T) {
 	t.Parallel()
 	c := emulatortest.Database(t, taskQueue).Client(t)
 	open := receiveTasks(t, c, "SELECT * FROM RECEIVE_Tasks(max_duration => '1m')")
-	due := time.Now().Add(time.Second).Truncate(time.Second).Add(123456789)
+	due := time.Now().Add(2 * time.Second).Truncate(time.Second).Add(123456789)
+	utc := due.UTC()
+	tokyo := due.In(time.FixedZone("", 9*60*60))
+	insert := func(id int, expression string, params map[string]any) {
+		t.Helper()
+		_, err := c.ReadWriteTransaction(t.Context(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			_, err := tx.Update(ctx, spanner.Statement{SQL: fmt.Sprintf("INSERT INTO Tasks (Id, Payload, DeliverTime) VALUES (%d, 'x', %s)", id, expression), Params: params})
+			return err
+		})
+		require.NoError(t, err, expression)
+	}
 	apply(t, c, spanner.Send("Tasks", spanner.Key{1}, "mutation", spanner.WithDeliveryTime(due)))
-	_, err := c.ReadWriteTransaction(t.Context(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
-		_, err := tx.Update(ctx, spanner.Statement{SQL: "INSERT INTO Tasks (Id, Payload, DeliverTime) VALUES (2, 'parameter', @due)", Params: map[string]any{"due": due}})
-		return err
-	})
-	require.NoError(t, err)
-	for range 2 {
+	insert(2, "@due", map[string]any{"due": due})
+	insert(3, "TIMESTAMP '"+utc.Format(time.RFC3339Nano)+"'", nil)
+	insert(4, "'"+tokyo.Format(time.RFC3339Nano)+"'", nil)
+	insert(5, "TIMESTAMP '"+utc.Format("2006-01-02 15:04:05.999999999")+" UTC'", nil)
+	apply(t, c, spanner.Send("Tasks", spanner.Key{6}, "another zone", spanner.WithDeliveryTime(tokyo)))
+	const forms = 6
+	require.Equal(t, []int64{1, 2, 3, 4, 5, 6}, values[int64](t, c, "SELECT Id FROM Tasks WHERE DeliverTime = TIMESTAMP '"+utc.Format(time.RFC3339Nano)+"' ORDER BY Id"))
+	for _, aggregate := range []string{"MIN", "MAX"} {
+		got := values[time.Time](t, c, "SELECT "+aggregate+"(DeliverTime) FROM Tasks")[0]
+		requireMicroseconds(t, due, got)
+	}
+	insert(7, "TIMESTAMP_ADD(@earlier, INTERVAL 1 HOUR)", map[string]any{"earlier": due.Add(-time.Hour)})
+	requireMicroseconds(t, due, values[time.Time](t, c, "SELECT DeliverTime FROM Tasks WHERE Id = 7")[0])
+	apply(t, c, spanner.Ack("Tasks", spanner.Key{7}))
+	for range forms {
 		m := open.next(t)
 		require.True(t, due.Equal(m.DeliverTime), "message %d: %v is not %v", m.ID, m.DeliverTime, due)
 		require.False(t, time.Now().Before(due))
-		require.Less(t, time.Since(due), time.Second)
+		require.Less(t, time.Since(due), 2*time.Second)
 
 		// It is found by its exact time, in SQL and by the Read API.
 		_, err := c.ReadWriteTransaction(t.Context(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
@@ -49,6 +68,41 @@ func TestF11TimesReadBackExactly(t *testing.T) {
 			return err
 		})
 		require.NoError(t, err)
+	}
+}
+
+// requireMicroseconds is for what SQL has computed, since the emulator may cut it to microseconds.
+func requireMicroseconds(t testing.TB, want, got time.Time) {
+	t.Helper()
+	require.WithinRange(t, got, want.Truncate(time.Microsecond), want)
+}
+
+// F11: a time that is past, or a little ahead of this machine's clock, is taken as it is; a message that is due is due.
+func TestF11TimesAroundNow(t *testing.T) {
+	t.Parallel()
+	c := emulatortest.Database(t, taskQueue).Client(t)
+	open := receiveTasks(t, c, "SELECT * FROM RECEIVE_Tasks(max_duration => '1m')")
+	for i, offset := range []time.Duration{-time.Hour, -time.Nanosecond, 0, time.Nanosecond, 10 * time.Millisecond} {
+		for j, send := range []func(id int, due time.Time) error{
+			func(id int, due time.Time) error {
+				_, err := c.Apply(t.Context(), []*spanner.Mutation{spanner.Send("Tasks", spanner.Key{id}, "x", spanner.WithDeliveryTime(due))})
+				return err
+			},
+			func(id int, due time.Time) error {
+				_, err := c.ReadWriteTransaction(t.Context(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+					_, err := tx.Update(ctx, spanner.Statement{SQL: "INSERT INTO Tasks (Id, Payload, DeliverTime) VALUES (@id, 'x', @due)", Params: map[string]any{"id": id, "due": due}})
+					return err
+				})
+				return err
+			},
+		} {
+			id, due := 10*i+j, time.Now().Add(offset)
+			require.NoError(t, send(id, due), "%v from now", offset)
+			m := open.next(t)
+			require.EqualValues(t, id, m.ID)
+			require.False(t, time.Now().Before(due))
+			require.False(t, m.DeliverTime.Before(due), "%v became %v", due, m.DeliverTime)
+		}
 	}
 }
 

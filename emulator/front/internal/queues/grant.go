@@ -13,8 +13,9 @@ import (
 
 // role takes a statement about roles into the batch. Nothing of it is for the emulator but the book, once, in the end.
 func (b *batch) role(s *tvf.RoleStatement) error {
-	for _, object := range s.Objects {
-		if err := b.checkObject(s, object); err != nil {
+	for i, object := range s.Objects {
+		var err error
+		if s.Objects[i], err = b.object(s, object); err != nil {
 			return err
 		}
 	}
@@ -26,23 +27,31 @@ func (b *batch) role(s *tvf.RoleStatement) error {
 	return nil
 }
 
-// checkObject refuses names of queues and of their functions that are none.
-func (b *batch) checkObject(s *tvf.RoleStatement, object string) error {
+// object refuses names of queues and of their functions that are none, and returns the others as they were declared.
+func (b *batch) object(s *tvf.RoleStatement, object string) (string, error) {
 	switch s.Kind {
 	case roles.OnQueue:
-		if b.find(object) == nil {
-			return errNoQueue(object)
+		queue := b.find(object)
+		if queue == nil {
+			return "", errNoQueue(object)
 		}
+		return queue.Name(), nil
 	case roles.OnFunction:
-		if f, queue := tvf.FunctionOf(object); f != tvf.None && b.find(queue) == nil {
-			return status.Errorf(codes.NotFound, "Table function not found: %s", object)
+		f, name := tvf.FunctionOf(object)
+		if f == tvf.None {
+			return object, nil // of something else, such as a change stream
 		}
+		queue := b.find(name)
+		if queue == nil {
+			return "", status.Errorf(codes.NotFound, "Table function not found: %s", object)
+		}
+		return f.String() + queue.Name(), nil
 	case "TABLE":
 		if b.find(object) != nil {
-			return status.Errorf(codes.InvalidArgument, "%s ON TABLE %s: it is a queue; use ON QUEUE.", s.Verb, object)
+			return "", status.Errorf(codes.InvalidArgument, "%s ON TABLE %s: it is a queue; use ON QUEUE.", s.Verb, object)
 		}
 	}
-	return nil
+	return object, nil
 }
 
 // checkGrants refuses to drop a queue while privileges on it are granted.

@@ -34,7 +34,7 @@ func (b Book) Apply(s *tvf.RoleStatement) (Book, error) {
 			return b, ErrNotFound(role)
 		}
 	}
-	for _, g := range grantsOf(s) {
+	for _, g := range b.grantsOf(s) {
 		i := slices.IndexFunc(b.grants, g.same)
 		switch {
 		case s.Verb == "REVOKE" && i >= 0:
@@ -118,7 +118,8 @@ func (b Book) checkRole(g grant) error {
 	return nil
 }
 
-func grantsOf(s *tvf.RoleStatement) []grant {
+// grantsOf are the single grants of a statement, with the roles spelled as they were created.
+func (b Book) grantsOf(s *tvf.RoleStatement) []grant {
 	privileges := s.Privileges
 	if s.Kind == onRole {
 		privileges = []string{""}
@@ -127,9 +128,21 @@ func grantsOf(s *tvf.RoleStatement) []grant {
 	for _, role := range s.Roles {
 		for _, object := range s.Objects {
 			for _, p := range privileges {
-				all = append(all, grant{p, s.Kind, object, role})
+				if s.Kind == onRole {
+					object = b.spelling(object)
+				}
+				all = append(all, grant{p, s.Kind, object, b.spelling(role)})
 			}
 		}
 	}
 	return all
+}
+
+func (b Book) spelling(role string) string {
+	for _, list := range [][]string{b.roles, systemRoles} {
+		if i := indexFold(list, role); i >= 0 {
+			return list[i]
+		}
+	}
+	return role
 }

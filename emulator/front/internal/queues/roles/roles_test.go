@@ -60,7 +60,7 @@ func TestPrivileges(t *testing.T) {
 	} {
 		require.Equal(t, test.want, b.Allows(test.role, test.privilege, test.kind, test.object), "%+v", test)
 	}
-	require.Equal(t, []string{"producer", "Consumer"}, b.GrantedOn(OnQueue, "TASKS"))
+	require.Equal(t, []string{"producer", "consumer"}, b.GrantedOn(OnQueue, "TASKS"))
 
 	b = apply(t, b, "REVOKE INSERT ON QUEUE TASKS FROM ROLE producer", "REVOKE INSERT ON QUEUE Tasks FROM ROLE producer", "REVOKE ROLE consumer FROM ROLE everything")
 	require.False(t, b.Allows("producer", "INSERT", OnQueue, "Tasks"))
@@ -78,7 +78,7 @@ func TestBookReadsBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, b, again)
 	require.Equal(t, []string{
-		"CREATE ROLE a", "CREATE ROLE `select`", "GRANT ROLE a TO ROLE `SELECT`", "GRANT UPDATE(`from`, B) ON TABLE s.T TO ROLE a",
+		"CREATE ROLE a", "CREATE ROLE `select`", "GRANT ROLE a TO ROLE `select`", "GRANT UPDATE(`from`, B) ON TABLE s.T TO ROLE a",
 		"GRANT SELECT ON CHANGE STREAM C TO ROLE `select`", "GRANT SELECT ON QUEUE Q TO ROLE a", "GRANT INSERT ON QUEUE Q TO ROLE a",
 	}, again.Statements())
 	for _, text := range []string{"", "{}", `["SELECT 1"]`, `["GRANT SELECT ON QUEUE Q TO ROLE nobody"]`, `["CREATE ROLE"]`} {
