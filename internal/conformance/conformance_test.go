@@ -283,7 +283,7 @@ func resendIsAnother(h *house) {
 	first := h.receive(q)
 	now, err := q.ServerTime(h.t.Context())
 	require.NoError(h.t, err)
-	at := now.Add(time.Millisecond)
+	at := now.Add(time.Second) // a time that is past by the commit would be replaced
 	require.NoError(h.t, settle(h.t.Context(), q, first, func(ctx context.Context, tx backend.Tx) error {
 		return tx.Send(ctx, backend.Outgoing{Key: first.Key, Payload: []byte("further"), DeliverTime: at})
 	}))

@@ -38,7 +38,7 @@ func TestAckStatement(t *testing.T) {
 	require.NoError(t, run(peeked[0]), "what nobody has claimed has no token")
 
 	_, err = a.AckStatement(backend.Delivery{Key: spanner.Key{"a", "b"}})
-	require.ErrorContains(t, err, "not of queue T")
+	require.ErrorContains(t, err, "not of queue table T")
 	_, apart := a.ForgetStatement(present)
 	require.False(t, apart)
 	require.ErrorContains(t, (&Queue{schema: ordered(), table: "T"}).CheckStatements(), "OrderColumns is 1")
