@@ -41,5 +41,5 @@ func TestAckStatement(t *testing.T) {
 	require.ErrorContains(t, err, "not of queue table T")
 	_, apart := a.ForgetStatement(present)
 	require.False(t, apart)
-	require.ErrorContains(t, (&Queue{schema: ordered(), table: "T"}).CheckStatements(), "OrderColumns is 1")
+	require.ErrorContains(t, (&Queue{schema: ordered(), table: "T"}).CheckStatements(), "keeps its messages in order")
 }
