@@ -18,6 +18,9 @@ import (
 // place; all others stay as they are. The result may be empty, when nothing is left to do. database need not exist yet.
 // For an emulator that knows queues all statements stay as they are.
 func (q *Queues) RewriteDDL(ctx context.Context, database string, statements []string) ([]string, error) {
+	if len(statements) == 0 {
+		return nil, nil
+	}
 	if slices.ContainsFunc(statements, concernsQueues) {
 		if knows, err := q.store.KnowsQueues(ctx); err != nil || knows {
 			return statements, err
