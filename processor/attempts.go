@@ -18,10 +18,12 @@ type attempts struct {
 	starts starts
 	memory memory
 	length time.Duration // of a lease
+	// timeout bounds what is asked of the ledger at a time.
+	timeout time.Duration
 }
 
 func newAttempts(q backend.Queue, limit int, timeout time.Duration) *attempts {
-	a := &attempts{length: q.LeaseLength()}
+	a := &attempts{length: q.LeaseLength(), timeout: timeout}
 	if ledger, ok := q.(backend.Ledger); ok && limit > 0 {
 		a.limit, a.ledger = limit, ledger
 		a.starts = starts{ledger: ledger, timeout: timeout, lead: make(chan struct{}, 1)}
@@ -150,12 +152,10 @@ func (t *attempt) ended() {
 	}
 }
 
-// takeBack undoes the count of a start that was nobody's attempt.
+// takeBack undoes the count of a start that was nobody's attempt. ctx must have an end.
 func (t *attempt) takeBack(ctx context.Context) error {
 	if !t.recorded.Load() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.attempts.starts.timeout)
-	defer cancel()
 	return t.attempts.ledger.TakeBack(ctx, t.message.Delivery())
 }

@@ -69,8 +69,10 @@ func (p *Processor) begin(ds []*delivery) (ready []*delivery) {
 	return ready
 }
 
-// takeBack undoes the counts of starts that were nobody's attempt.
+// takeBack undoes the counts of starts that were nobody's attempt. All together are waited for as long as one.
 func (p *Processor) takeBack(ds []*delivery) {
+	ctx, cancel := context.WithTimeout(p.settling, p.attempts.timeout)
+	defer cancel()
 	for _, d := range ds {
 		if d.outcome != Interrupted && d.outcome != LeaseLost {
 			continue
@@ -78,7 +80,7 @@ func (p *Processor) takeBack(ds []*delivery) {
 		if p.release(d) {
 			continue
 		}
-		if err := d.attempt.takeBack(p.settling); err != nil {
+		if err := d.attempt.takeBack(ctx); err != nil {
 			p.log(d, slog.LevelWarn, "a start that came to nothing could not be taken back, and counts", err)
 		}
 	}

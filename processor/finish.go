@@ -3,6 +3,7 @@ package processor
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/spanqueue/spanqueue/internal/backend"
@@ -73,10 +74,19 @@ func (p *Processor) bury(d *delivery, reason string, cause error) Outcome {
 	} else {
 		letter.Attempts = d.attempt.before.Starts + d.attempt.before.Failures
 	}
+	// A column's text is UTF-8, and an error's may hold any bytes: a letter that cannot be written would come again for ever.
+	letter.Error, letter.Handler = printable(letter.Error), printable(letter.Handler)
 	p.log(d, slog.LevelError, "the message goes to the dead letters", cause, slog.String("reason", reason), slog.Int("attempts", letter.Attempts))
 	return p.finish(d, DeadLettered, func(ctx context.Context, tx backend.Tx) error {
 		return tx.(backend.LedgerTx).Bury(ctx, d.message.Delivery(), letter)
 	})
+}
+
+// maxErrorText is how much of an error's text a dead letter keeps.
+const maxErrorText = 64 << 10
+
+func printable(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "\uFFFD")
 }
 
 // finish runs the transaction of a fate.

@@ -43,10 +43,10 @@ func (p *Processor) call(ctx context.Context, ds []*delivery, f func(context.Con
 
 	returned := make(chan error, 1)
 	running := p.running.start(ds)
-	go func() {
-		defer p.running.end(running)
-		runHandler(ctx, f, returned)
-	}()
+	go runHandler(ctx, f, func(err error) {
+		p.running.end(running) // first: whoever sees that it has returned must not find it running
+		returned <- err
+	})
 	select {
 	case err := <-returned:
 		return explain(ctx, err)
@@ -63,18 +63,28 @@ func (p *Processor) call(ctx context.Context, ds []*delivery, f func(context.Con
 }
 
 // runHandler runs the handler and reports what it returned. A panic or Goexit is reported as an error and ends the
-// goroutine, which is the handler's own.
-func runHandler(ctx context.Context, f func(context.Context) error, returned chan<- error) {
+// goroutine, which is the handler's own. So is an error that panics when it is asked what it is, as a nil pointer in an
+// error variable may: better here than in a worker.
+func runHandler(ctx context.Context, f func(context.Context) error, returned func(error)) {
 	finished := false
 	var err error
 	defer func() {
 		if !finished {
 			err = &PanicError{Value: recover(), Stack: debug.Stack()}
 		}
-		returned <- err
+		returned(err)
 	}()
-	err = f(ctx)
+	if err = f(ctx); err != nil {
+		_, _ = err.Error(), errors.Is(err, errIgnoredContext)
+	}
 	finished = true
+}
+
+// apart calls a function of the user's that gets no context, as runHandler does, and waits for it.
+func apart(f func() error) error {
+	returned := make(chan error, 1)
+	go runHandler(context.Background(), func(context.Context) error { return f() }, func(err error) { returned <- err })
+	return <-returned
 }
 
 // explain tells the end of the handler's context from a failure of its own: the first is when the context has ended and

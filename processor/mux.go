@@ -30,7 +30,8 @@ type Route struct {
 	// Handler does the work: Tx, Typed or Call. Batch is refused: a batch would have to be of one kind.
 	Handler Handler
 	// Concurrency is how many messages of the kind are handled at the same time, up to the processor's; 0 means the
-	// processor's. Messages beyond it wait for each other in slots of the processor, with their leases renewed.
+	// processor's. Messages beyond it wait for each other in slots of the processor, with their leases renewed. Processors that
+	// were given the same handler share the bound.
 	Concurrency int
 	// Policy is what differs from the processor's Config.
 	Policy Policy
@@ -63,6 +64,9 @@ func (m Mux) Handler() Handler {
 	}
 	for kind, r := range m.Routes {
 		h.routes[kind] = &route{Route: r}
+		if r.Concurrency > 0 {
+			h.routes[kind].slots = make(chan struct{}, r.Concurrency)
+		}
 	}
 	return h
 }
@@ -115,9 +119,6 @@ func (r *route) check() error {
 func (h *muxHandler) tune(c *Config) {
 	for _, r := range h.routes {
 		r.Handler.tune(c)
-		if r.Concurrency > 0 {
-			r.slots = make(chan struct{}, r.Concurrency)
-		}
 		// Deferral must outlast the longest handler of the queue; each knows its own limit besides.
 		c.Receiver.HandlerTimeout = max(c.Receiver.HandlerTimeout, r.Policy.HandlerTimeout)
 	}
@@ -150,12 +151,11 @@ func (h *muxHandler) run(p *Processor, ds []*delivery) {
 
 // kindOf asks the user's function, whose panic is an error of this message.
 func (h *muxHandler) kindOf(m *queue.Message) (kind string, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{Value: v}
-		}
-	}()
-	return h.kind(m)
+	err = apart(func() (err error) {
+		kind, err = h.kind(m)
+		return err
+	})
+	return kind, err
 }
 
 // unknown leaves the message to its lease, or gives it up when it is too old.

@@ -63,21 +63,20 @@ func (h Once) outcome(p *Processor, d *delivery) Outcome {
 		return p.failed(d, DeadLetter(err))
 	}
 	var receipt idempotency.Receipt // of the last run
-	v := h.settle(p, d, func(ctx context.Context, tx backend.Tx) (err error) {
-		receipt, err = claim.Do(ctx, tx.Spanner(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) (idempotency.Result, error) {
+	v := h.settle(p, d, &receipt, func(ctx context.Context, tx backend.Tx) (idempotency.Receipt, error) {
+		receipt, err := claim.Do(ctx, tx.Spanner(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) (idempotency.Result, error) {
 			return h.Effect(ctx, tx, d.message)
 		})
 		if err == nil && receipt.Replayed && h.Replayed != nil {
-			return h.Replayed(ctx, tx.Spanner(), d.message, receipt)
+			err = h.Replayed(ctx, tx.Spanner(), d.message, receipt)
 		}
-		return err
+		return receipt, err
 	})
 	var refusal *idempotency.Refusal
 	if v.Result == settle.BodyFailed && errors.As(v.Err, &refusal) {
 		// What the function wrote is gone with its transaction: the refusal is committed alone.
-		v = h.settle(p, d, func(ctx context.Context, tx backend.Tx) (err error) {
-			receipt, err = claim.Refuse(ctx, tx.Spanner(), refusal)
-			return err
+		v = h.settle(p, d, &receipt, func(ctx context.Context, tx backend.Tx) (idempotency.Receipt, error) {
+			return claim.Refuse(ctx, tx.Spanner(), refusal)
 		})
 	}
 	outcome := p.handled(d, v.Result, fateOfOperation(v.Err))
@@ -89,24 +88,31 @@ func (h Once) outcome(p *Processor, d *delivery) Outcome {
 }
 
 func (h Once) claim(m *queue.Message) (claim *idempotency.Claim, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{Value: v}
-		}
-	}()
-	op, fp, err := h.Operation(m)
-	if err != nil {
-		return nil, err
-	}
-	return h.Store.Claim(op, fp)
-}
-
-func (h Once) settle(p *Processor, d *delivery, body func(context.Context, backend.Tx) error) settle.Verdict {
-	return p.settle(d, func(ctx context.Context, tx backend.Tx) error {
-		err := p.call(ctx, []*delivery{d}, func(ctx context.Context) error { return body(ctx, tx) })
+	err = apart(func() error {
+		op, fp, err := h.Operation(m)
 		if err != nil {
 			return err
 		}
+		claim, err = h.Store.Claim(op, fp)
+		return err
+	})
+	return claim, err
+}
+
+// settle runs body and leaves the last run's receipt in last. A run that was given up keeps its receipt to itself.
+func (h Once) settle(p *Processor, d *delivery, last *idempotency.Receipt,
+	body func(context.Context, backend.Tx) (idempotency.Receipt, error)) settle.Verdict {
+	return p.settle(d, func(ctx context.Context, tx backend.Tx) error {
+		receipts := make(chan idempotency.Receipt, 1)
+		err := p.call(ctx, []*delivery{d}, func(ctx context.Context) error {
+			receipt, err := body(ctx, tx)
+			receipts <- receipt
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		*last = <-receipts
 		return d.attempt.forget(ctx, tx)
 	})
 }

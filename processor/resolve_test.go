@@ -75,10 +75,10 @@ func TestResolveErrors(t *testing.T) {
 	require.Equal(t, codes.NotFound, spanner.ErrCode(err), "the database's refusal: %v", err)
 
 	w.fault(fault.Rule{Method: "Commit", Tag: "lost", Do: fault.Before(codes.Unknown, "broken")})
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	err = processor.Resolve(ctx, w.client, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error { return effect(ctx, tx, "x") },
-		func(context.Context) (bool, error) { return false, nil }, processor.ResolveOptions{Tag: "lost"})
+		func(context.Context) (bool, error) { cancel(); return false, nil }, processor.ResolveOptions{Tag: "lost"})
 	require.ErrorIs(t, err, processor.ErrUnresolved)
 	require.Zero(t, w.effects("x"))
 	require.ErrorIs(t, processor.Resolve(t.Context(), w.client, nil, nil, processor.ResolveOptions{CommitTimeout: -1}), processor.ErrInvalid)

@@ -18,6 +18,10 @@ import (
 // of a single handler.
 const abandonAfter = ignoreGrace + 500*time.Millisecond
 
+// lastWait is how long Run waits for its workers after everything that they wait for was ended. Only a rollback takes
+// longer.
+const lastWait = 250 * time.Millisecond
+
 var errAbandoned = errors.New("processor: Run has returned")
 
 // Run receives messages and runs the handler for them until ctx ends or Shutdown is called, then drains: nothing new is
@@ -103,6 +107,12 @@ func (p *Processor) run(ctx context.Context) error {
 	// What is still under way is a rollback, a probe, or a handler that was given up: none of it can commit any more.
 	endSettling(errAbandoned)
 	p.inFlight.releaseAll()
+	last := time.NewTimer(lastWait)
+	defer last.Stop()
+	select {
+	case <-idle: // with the outcomes told
+	case <-last.C:
+	}
 	return errors.Join(<-receiving, p.abandoned())
 }
 
@@ -112,6 +122,13 @@ func (p *Processor) run(ctx context.Context) error {
 func (p *Processor) checkLedger(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, p.config.patience())
 	defer cancel()
+	go func() {
+		select {
+		case <-p.stopping:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	err := p.attempts.ledger.CheckLedger(ctx)
 	if spanner.ErrCode(err) == codes.NotFound {
 		return p.attempts.ledger.CheckLedger(ctx)

@@ -65,12 +65,11 @@ func (h typedHandler[T]) run(p *Processor, ds []*delivery) {
 }
 
 func (h typedHandler[T]) decoded(payload []byte) (v T, err error) {
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			err = fmt.Errorf("%w: %w", ErrUndecodable, &PanicError{Value: panicked})
-		}
-	}()
-	if v, err = h.decode(payload); err != nil {
+	err = apart(func() (err error) {
+		v, err = h.decode(payload)
+		return err
+	})
+	if err != nil {
 		return v, fmt.Errorf("%w: %w", ErrUndecodable, err)
 	}
 	return v, nil
