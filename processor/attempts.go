@@ -7,6 +7,7 @@ import (
 
 	"github.com/spanqueue/spanqueue/internal/backend"
 	"github.com/spanqueue/spanqueue/internal/duetime"
+	"github.com/spanqueue/spanqueue/internal/settle"
 	"github.com/spanqueue/spanqueue/queue"
 )
 
@@ -63,6 +64,11 @@ func (a *attempts) begin(ctx context.Context, messages []*queue.Message) ([]*att
 	}
 	before, err := a.starts.begin(ctx, deliveries)
 	if err != nil {
+		// The handler will not be started, but the count may have landed, or may yet. Taken back it is too low by one at worst,
+		// and a message that kills its process gets one more try; left, it would bury messages that were never started.
+		for _, t := range counted {
+			t.recorded.Store(settle.MayHaveLanded(err))
+		}
 		return all, err
 	}
 	for i, t := range counted {

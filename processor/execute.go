@@ -37,8 +37,8 @@ func (p *Processor) deliver(held []*lease.Held) {
 	}
 	if ready := p.begin(ds); len(ready) > 0 {
 		p.handler.run(p, ready)
-		p.takeBack(ready)
 	}
+	p.takeBack(ds)
 	for _, d := range ds {
 		p.figures.delivered(d.outcome)
 		p.telemetry.end(d)

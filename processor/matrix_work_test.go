@@ -1,0 +1,84 @@
+package processor_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/emulator/front/fault"
+	"github.com/spanqueue/spanqueue/lease"
+	"github.com/spanqueue/spanqueue/processor"
+	"github.com/spanqueue/spanqueue/queue"
+)
+
+// firstMessage is the one that fails, where one does.
+const firstMessage = "m0"
+
+var errOwn = errors.New("the handler's own error")
+
+// cellWork is the processor of a cell at its work.
+type cellWork struct {
+	*processor.Processor
+	fault    *fault.Handle
+	failures atomic.Int64 // of the handler's own
+}
+
+// handler makes the cell's handler: it adds 1 for each message, and does what the scene asks for.
+func (c *cell) handler(w *cellWork) processor.Handler {
+	scene := c.site.scene
+	after := func(ctx context.Context, m *queue.Message) error {
+		switch first := m.Key[0] == firstMessage; {
+		case first && (scene.dies || scene.fails && m.Attempt == 1):
+			w.failures.Add(1)
+			return errOwn
+		case first && scene.waits && c.kind != kindCall:
+			return waitFor(ctx, w.fault)
+		}
+		return nil
+	}
+	one := func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) error {
+		if err := addOne(ctx, tx, m); err != nil {
+			return err
+		}
+		return after(ctx, m)
+	}
+	switch c.kind {
+	case kindTx:
+		return processor.Tx(one)
+	case kindBatch:
+		return processor.Batch(func(ctx context.Context, tx *spanner.ReadWriteTransaction, ms []*queue.Message) error {
+			for _, m := range ms {
+				if err := one(ctx, tx, m); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return processor.Call[int]{
+		Call: func(ctx context.Context, held *lease.Held) (int, error) {
+			switch {
+			case scene.defers:
+				// A deferral that fails is none, and the call goes on.
+				if err := held.Defer(ctx, matrixHandlerTimeout); err != nil && ctx.Err() != nil {
+					return 0, err
+				}
+			case scene.waits && held.Message().Key[0] == firstMessage:
+				return 0, waitFor(ctx, w.fault)
+			}
+			return 0, nil
+		},
+		Settle: func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message, _ int) error {
+			return one(ctx, tx, m)
+		},
+	}
+}
+
+// waitFor returns when the fault has been applied, or after a while: a handler that waits for ever would prove nothing.
+func waitFor(ctx context.Context, h *fault.Handle) error {
+	short, cancel := context.WithTimeout(ctx, 2*matrixLease)
+	defer cancel()
+	_ = h.Wait(short) // whether it was applied is asked in the end
+	return ctx.Err()
+}
