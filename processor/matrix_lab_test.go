@@ -44,9 +44,9 @@ type cellEmulator struct {
 	databases atomic.Int64
 }
 
-func newLab(t *testing.T) *lab {
+func newLab(t *testing.T, emulators int) *lab {
 	l := &lab{t: t}
-	for range labEmulators {
+	for range emulators {
 		e := emulatortest.New(t, emulator.Options{Front: front.Options{
 			LeaseLength: matrixLease,
 			IdleBound:   time.Second,

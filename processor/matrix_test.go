@@ -33,7 +33,7 @@ func TestFaultMatrix(t *testing.T) {
 	} else {
 		require.Len(t, cells, matrixSize*len(seeds), "the matrix has lost or gained cells: if that is meant, change matrixSize")
 	}
-	l := newLab(t)
+	l := newLab(t, labEmulators)
 	began := time.Now()
 	results := l.runAll(cells)
 	var again []string

@@ -116,9 +116,15 @@ func (p *Processor) run(ctx context.Context) error {
 	return errors.Join(<-receiving, p.abandoned())
 }
 
-// checkLedger says what is missing in the database. A table counts as missing when it was not found twice: a session or a
-// transaction that is not found has the same code, and is a trouble that passes. A database that does not answer is not
-// waited for for long.
+const (
+	// notFoundTimes is how often a table must not be found to count as missing, notFoundPause the widest pause between.
+	notFoundTimes = 5
+	notFoundPause = 200 * time.Millisecond
+)
+
+// checkLedger says what is missing in the database. A session or a transaction that is not found has the same code as a
+// table, and is a trouble that passes, so it asks several times. A database that does not answer is not waited for for
+// long.
 func (p *Processor) checkLedger(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, p.config.patience())
 	defer cancel()
@@ -129,9 +135,12 @@ func (p *Processor) checkLedger(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}()
-	err := p.attempts.ledger.CheckLedger(ctx)
-	if spanner.ErrCode(err) == codes.NotFound {
-		return p.attempts.ledger.CheckLedger(ctx)
+	var err error
+	for range notFoundTimes {
+		err = p.attempts.ledger.CheckLedger(ctx)
+		if spanner.ErrCode(err) != codes.NotFound || !pauseUpTo(ctx, notFoundPause) {
+			break
+		}
 	}
 	return err
 }
