@@ -15,7 +15,11 @@ func (s *Server) createDatabase(ctx context.Context, req *databasepb.CreateDatab
 	database := req.GetParent() + "/databases/" + createdID(req.GetCreateStatement())
 	r := shallow(req)
 	var err error
-	r.ExtraStatements, err = s.rewriteDDL(ctx, req.GetDatabaseDialect(), database, req.GetExtraStatements())
+	if req.GetDatabaseDialect() == databasepb.DatabaseDialect_POSTGRESQL {
+		r.ExtraStatements, err = s.postgresDDL(ctx, req.GetExtraStatements())
+	} else {
+		r.ExtraStatements, err = s.queues.RewriteNewDDL(ctx, database, req.GetExtraStatements())
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +53,11 @@ func (s *Server) updateDatabaseDDL(ctx context.Context, req *databasepb.UpdateDa
 		defer cancel()
 		r := shallow(req)
 		var err error
-		r.Statements, err = s.rewriteDDL(ctx, dialect, req.GetDatabase(), req.GetStatements())
+		if dialect == databasepb.DatabaseDialect_POSTGRESQL {
+			r.Statements, err = s.postgresDDL(ctx, req.GetStatements())
+		} else {
+			r.Statements, err = s.queues.RewriteDDL(ctx, req.GetDatabase(), req.GetStatements())
+		}
 		if err != nil {
 			return err
 		}
@@ -65,13 +73,6 @@ func (s *Server) updateDatabaseDDL(ctx context.Context, req *databasepb.UpdateDa
 		return queues.ExplainDDL(err, req.GetStatements())
 	})
 	return op, err
-}
-
-func (s *Server) rewriteDDL(ctx context.Context, dialect databasepb.DatabaseDialect, database string, statements []string) ([]string, error) {
-	if dialect == databasepb.DatabaseDialect_POSTGRESQL {
-		return s.postgresDDL(ctx, statements)
-	}
-	return s.queues.RewriteDDL(ctx, database, statements)
 }
 
 func (s *Server) getDatabaseDDL(ctx context.Context, req *databasepb.GetDatabaseDdlRequest) (*databasepb.GetDatabaseDdlResponse, error) {

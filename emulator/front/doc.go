@@ -86,6 +86,11 @@
 // after a few seconds. A session of the emulator with an open transaction is never deleted: the emulator would keep
 // the locks and may crash.
 //
+// An emulator that ends takes its databases along. The front answers UNAVAILABLE, finds another one at the same address
+// within about a second, and uses it as a new one: transactions from before are ABORTED, and leases and partitions are
+// gone. The emulator numbers sessions and transactions from the beginning, so what the front kept from before is never
+// taken for something of that name now. A receive stream stays open and goes on once its queue was created again.
+//
 // # Differences from the bare emulator
 //
 // Where the emulator is odd, the front follows the service: a foreign or malformed transaction id is NOT_FOUND rather

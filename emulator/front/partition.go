@@ -47,6 +47,13 @@ func (ps *partitions) find(id string) *backend.Tx {
 	return nil
 }
 
+// drop forgets a transaction that is lost.
+func (ps *partitions) drop(id string) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	delete(ps.kept, id)
+}
+
 // keep remembers tx. If another is kept under the id already, that one is returned, and tx is still the caller's.
 func (ps *partitions) keep(id string, tx *backend.Tx) *backend.Tx {
 	ps.mu.Lock()
@@ -156,8 +163,8 @@ func (s *Server) partition(ctx context.Context, sess ident.Session, sel *spanner
 // one that is kept from now on.
 func (s *Server) keptFor(ctx context.Context, p *place) (ident.ReadOnly, *backend.Tx, error) {
 	if id := p.continued; id != nil {
-		if tx := s.partitions.find(string(id.ID())); tx != nil {
-			return *id, tx, nil
+		if tx, err := s.keptTx(ctx, *id); tx != nil || err != nil {
+			return *id, tx, err
 		}
 	}
 	timed := shallow(p.readOnly)
@@ -176,6 +183,24 @@ func (s *Server) keptFor(ctx context.Context, p *place) (ident.ReadOnly, *backen
 	return id, kept, nil
 }
 
+// keptTx is the transaction that is kept for the client's, or nil if there is none, any more.
+func (s *Server) keptTx(ctx context.Context, client ident.ReadOnly) (*backend.Tx, error) {
+	id := string(client.ID())
+	tx := s.partitions.find(id)
+	if tx == nil {
+		return nil, nil
+	}
+	holds, err := s.pool.Holds(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	if !holds {
+		s.partitions.drop(id)
+		return nil, nil
+	}
+	return tx, nil
+}
+
 // placeOfPartition is place for a request that reads a partition; it also gives the emulator's own token.
 func (s *Server) placeOfPartition(ctx context.Context, sess ident.Session, sel *spannerpb.TransactionSelector, tag string, token []byte) (*place, []byte, error) {
 	p, err := s.place(ctx, sess, sel, tag)
@@ -189,7 +214,7 @@ func (s *Server) placeOfPartition(ctx context.Context, sess ident.Session, sel *
 	case p.continued == nil || string(p.continued.ID()) != string(part.Transaction.ID()):
 		err = errOtherTransaction
 	default:
-		if p.kept = s.partitions.find(string(p.continued.ID())); p.kept == nil {
+		if p.kept, err = s.keptTx(ctx, *p.continued); err == nil && p.kept == nil {
 			err = errPartitionGone
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"cloud.google.com/go/spanner/admin/instance/apiv1/instancepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
@@ -29,11 +30,19 @@ const (
 	maxMessage = 128 << 20
 	// closeGrace is how long Close waits for RPCs that the emulator does not answer, before it hangs up on it.
 	closeGrace = 3 * time.Second
-	// sweepInterval is how often what is old is dropped.
+	// sweepInterval is how often what is old is dropped, and stuckInterval how often a rollback that failed is tried.
 	sweepInterval = time.Minute
+	stuckInterval = time.Second
 	// idleSession is how long a session of the emulator is kept without use.
 	idleSession = 10 * time.Minute
 )
+
+// reconnecting finds an emulator that was away soon after it has come back: gRPC's own default waits for up to two
+// minutes.
+var reconnecting = grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: time.Second},
+	MinConnectTimeout: 5 * time.Second,
+}
 
 // keepalivePolicy suits Google's clients, which ping every two minutes: gRPC's own default would close their idle
 // connections after the third ping.
@@ -77,15 +86,23 @@ func New(ctx context.Context, backendAddr string, opts Options) (*Server, error)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	var pool *backend.Pool // made below, before anything is sent
+	dial := func(ctx context.Context, addr string) (net.Conn, error) {
+		pool.Connecting()
+		return new(net.Dialer).DialContext(ctx, "tcp", addr)
+	}
 	conn, err := grpc.NewClient("passthrough:///"+backendAddr,
+		grpc.WithContextDialer(dial),
+		grpc.WithIdleTimeout(0),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		grpc.WithDisableRetry(),
+		grpc.WithConnectParams(reconnecting),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("front: emulator %q: %w", backendAddr, err)
 	}
-	pool := backend.NewPool(spannerpb.NewSpannerClient(conn), opts.Logger)
+	pool = backend.NewPool(spannerpb.NewSpannerClient(conn), opts.Logger)
 	s := &Server{
 		opts:      opts,
 		waits:     newWaits(opts.Latency),
@@ -164,12 +181,16 @@ func (s *Server) Close() error {
 func (s *Server) sweep() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	tick := time.NewTicker(sweepInterval)
+	tick, stuck := time.NewTicker(sweepInterval), time.NewTicker(stuckInterval)
 	defer tick.Stop()
+	defer stuck.Stop()
 	for {
 		select {
 		case <-s.closed:
 			return
+		case <-stuck.C:
+			s.pool.RollBackStuck(ctx)
+			continue
 		case <-tick.C:
 		}
 		s.txns.Sweep(ctx)

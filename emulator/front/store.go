@@ -1,12 +1,15 @@
 package front
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"cloud.google.com/go/spanner/admin/instance/apiv1/instancepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/spanqueue/spanqueue/emulator/front/internal/backend"
 	"github.com/spanqueue/spanqueue/emulator/front/internal/queues"
@@ -21,6 +24,9 @@ type store struct {
 	instances instancepb.InstanceAdminClient
 	databases databasepb.DatabaseAdminClient
 }
+
+// errRestarted ends what was under way while the emulator was started anew. The next try meets the new one.
+var errRestarted = status.Error(codes.Aborted, "the emulator was started anew")
 
 // InTurn implements queues.Store. The transaction is begun before the turn has come, which takes no lock.
 func (s *store) InTurn(ctx context.Context, database string, f func(ctx context.Context, q queues.Querier) error) error {
@@ -37,6 +43,9 @@ func (s *store) InTurn(ctx context.Context, database string, f func(ctx context.
 	}
 	err = s.txns.InTurn(ctx, database, func(ctx context.Context) error {
 		defer end() // before the next has its turn
+		if holds, err := s.pool.Holds(ctx, tx); err != nil || !holds {
+			return cmp.Or(err, errRestarted)
+		}
 		return f(ctx, &querier{client: s.pool.Client(), session: tx.Session.Name, sel: tx.Selector()})
 	})
 	if !ended {

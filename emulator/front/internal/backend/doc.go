@@ -8,5 +8,6 @@
 //   - A session with an open transaction is never deleted: the emulator would keep the locks, for ever. If a rollback
 //     cannot be delivered, the session is set aside and the rollback tried again.
 //   - The emulator forgets sessions after an hour without use, and all of them when it ends. A pooled session that is
-//     unknown is dropped, and the call made again on a new one.
+//     unknown is dropped, and the call made again on a new one. Names come back: after a restart, and in a database that
+//     was dropped and created again. So sessions from before are never taken for those of the same name.
 package backend

@@ -14,6 +14,8 @@ type Session struct {
 	Name     string
 	Database string
 
+	created time.Time // by the emulator's clock
+	epoch   epoch     // guarded by the Pool's mu
 	lastUse time.Time
 }
 
@@ -22,14 +24,16 @@ type Pool struct {
 	client spannerpb.SpannerClient
 	logger *slog.Logger
 
-	mu    sync.Mutex
-	free  map[string][]*Session // by database, the latest used last
-	stuck []*Tx                 // could not be rolled back
+	mu         sync.Mutex
+	free       map[string][]*Session // by database, the latest used last; of the present epoch
+	stuck      []*Tx                 // could not be rolled back
+	connection uint64                // counts the connections
+	dropped    map[string]uint64     // how often each database was dropped
 }
 
 // NewPool makes an empty pool.
 func NewPool(client spannerpb.SpannerClient, logger *slog.Logger) *Pool {
-	return &Pool{client: client, logger: logger, free: make(map[string][]*Session)}
+	return &Pool{client: client, logger: logger, free: make(map[string][]*Session), dropped: make(map[string]uint64)}
 }
 
 // Client makes calls on sessions taken from the pool.
@@ -45,19 +49,23 @@ func (p *Pool) Take(ctx context.Context, database string) (*Session, error) {
 
 // Create makes a new session; template may be nil.
 func (p *Pool) Create(ctx context.Context, database string, template *spannerpb.Session) (*Session, error) {
+	before := p.now(database)
 	s, err := p.client.CreateSession(ctx, &spannerpb.CreateSessionRequest{Database: database, Session: template})
 	if err != nil {
 		return nil, err
 	}
-	return &Session{Name: s.GetName(), Database: database}, nil
+	return &Session{Name: s.GetName(), Database: database, created: s.GetCreateTime().AsTime(), epoch: before}, nil
 }
 
-// Give puts a session into the pool. It must have no open transaction.
+// Give puts a session into the pool, or forgets it if it is of an epoch that has passed. It must have no open
+// transaction.
 func (p *Pool) Give(s *Session) {
 	s.lastUse = time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.free[s.Database] = append(p.free[s.Database], s)
+	if s.epoch == p.nowLocked(s.Database) {
+		p.free[s.Database] = append(p.free[s.Database], s)
+	}
 }
 
 // With runs f with a session of the database, and once more with a new session if the emulator does not know the
@@ -77,13 +85,6 @@ func (p *Pool) With(ctx context.Context, database string, f func(session string)
 	}
 	p.Give(s)
 	return err
-}
-
-// Drop forgets the free sessions of a database that is gone.
-func (p *Pool) Drop(database string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.free, database)
 }
 
 func (p *Pool) pop(database string) *Session {

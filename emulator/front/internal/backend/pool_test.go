@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,7 +31,9 @@ type emulator struct {
 	mu       sync.Mutex
 	made     int
 	sessions map[string]bool // open or not
-	down     int             // so many rollbacks fail
+	created  map[string]*timestamppb.Timestamp
+	rolled   []string // sessions with a rollback
+	down     int      // so many rollbacks fail
 }
 
 func (e *emulator) CreateSession(context.Context, *spannerpb.CreateSessionRequest, ...grpc.CallOption) (*spannerpb.Session, error) {
@@ -39,7 +42,26 @@ func (e *emulator) CreateSession(context.Context, *spannerpb.CreateSessionReques
 	e.made++
 	name := fmt.Sprintf("s%d", e.made)
 	e.sessions[name] = false
-	return &spannerpb.Session{Name: name}, nil
+	e.created[name] = timestamppb.Now()
+	return &spannerpb.Session{Name: name, CreateTime: e.created[name]}, nil
+}
+
+func (e *emulator) GetSession(_ context.Context, r *spannerpb.GetSessionRequest, _ ...grpc.CallOption) (*spannerpb.Session, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.missingLocked(r.GetName()); err != nil {
+		return nil, err
+	}
+	return &spannerpb.Session{Name: r.GetName(), CreateTime: e.created[r.GetName()]}, nil
+}
+
+// restart begins anew, with the same names.
+func (e *emulator) restart(p *Pool) {
+	p.Connecting()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	clear(e.sessions)
+	e.made = 0
 }
 
 func (e *emulator) missingLocked(name string) error {
@@ -75,6 +97,7 @@ func (e *emulator) Rollback(_ context.Context, r *spannerpb.RollbackRequest, _ .
 		return nil, err
 	}
 	e.sessions[r.GetSession()] = false
+	e.rolled = append(e.rolled, r.GetSession())
 	return new(emptypb.Empty), nil
 }
 
@@ -95,7 +118,7 @@ func (e *emulator) forgetAll() {
 }
 
 func newPool(t *testing.T) (*Pool, *emulator) {
-	e := &emulator{t: t, sessions: make(map[string]bool)}
+	e := &emulator{t: t, sessions: make(map[string]bool), created: make(map[string]*timestamppb.Timestamp)}
 	return NewPool(e, slog.New(slog.DiscardHandler)), e
 }
 
@@ -151,6 +174,64 @@ func TestForgottenSessions(t *testing.T) {
 	err = p.With(t.Context(), database, func(string) error { calls++; return status.Error(codes.NotFound, "no such row") })
 	require.Equal(t, codes.NotFound, status.Code(err))
 	require.Equal(t, 1, calls)
+}
+
+// An emulator that was restarted gives out the same names again. Those from before are never mistaken for them.
+func TestNamesThatComeBack(t *testing.T) {
+	p, e := newPool(t)
+	idle, err := p.Create(t.Context(), database, nil)
+	require.NoError(t, err)
+	p.Give(idle)
+	inUse, err := p.Begin(t.Context(), database, nil) // on s1
+	require.NoError(t, err)
+	read, err := p.Take(t.Context(), database) // s2
+	require.NoError(t, err)
+	e.restart(p)
+
+	mine, err := p.Begin(t.Context(), database, nil) // s1 again
+	require.NoError(t, err)
+	require.Equal(t, inUse.Session.Name, mine.Session.Name, "this shows nothing")
+	p.Give(read)
+	require.Zero(t, p.Free())
+	holds, err := p.Holds(t.Context(), inUse)
+	require.NoError(t, err)
+	require.False(t, holds)
+	holds, err = p.Holds(t.Context(), mine)
+	require.NoError(t, err)
+	require.True(t, holds)
+	p.Rollback(t.Context(), inUse)
+	require.Empty(t, e.rolled, "somebody else's transaction was rolled back")
+	require.Zero(t, p.Free())
+	p.Rollback(t.Context(), mine)
+	require.Equal(t, []string{"s1"}, e.rolled)
+	require.Equal(t, 1, p.Free())
+}
+
+// So does a database that was dropped and created again.
+func TestNamesOfADatabaseThatWasDropped(t *testing.T) {
+	p, _ := newPool(t)
+	before, err := p.Take(t.Context(), database)
+	require.NoError(t, err)
+	other, err := p.Take(t.Context(), database+"2")
+	require.NoError(t, err)
+	p.Drop(database)
+	p.Give(before)
+	p.Give(other)
+	require.Equal(t, []string{database + "2"}, p.Databases())
+}
+
+// A connection that was only cut leads to the same emulator: what is open there is still held, and ended.
+func TestConnectionThatWasCut(t *testing.T) {
+	p, e := newPool(t)
+	tx, err := p.Begin(t.Context(), database, nil)
+	require.NoError(t, err)
+	p.Connecting()
+	holds, err := p.Holds(t.Context(), tx)
+	require.NoError(t, err)
+	require.True(t, holds)
+	p.Rollback(t.Context(), tx)
+	require.Equal(t, []string{"s1"}, e.rolled)
+	require.Equal(t, 1, p.Free(), "its session is good again")
 }
 
 // A begin is not given up with its client: nobody could roll it back.

@@ -20,6 +20,9 @@ func (p *Pool) Supersede(ctx context.Context, t *Tx) {
 }
 
 func (p *Pool) supersede(ctx context.Context, t *Tx) error {
+	if holds, err := p.Holds(ctx, t); err != nil || !holds {
+		return err
+	}
 	next, err := p.client.BeginTransaction(ctx, &spannerpb.BeginTransactionRequest{
 		Session: t.Session.Name,
 		Options: &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadWrite_{ReadWrite: new(spannerpb.TransactionOptions_ReadWrite)}},

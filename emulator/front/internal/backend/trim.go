@@ -11,6 +11,28 @@ import (
 
 // Trim deletes the sessions that have been free for longer than idle, and tries again to roll back what is stuck.
 func (p *Pool) Trim(ctx context.Context, idle time.Duration) {
+	p.deleteOld(ctx, idle)
+	p.RollBackStuck(ctx)
+}
+
+// RollBackStuck tries again to roll back what could not be. Until then the emulator lets nobody else write.
+func (p *Pool) RollBackStuck(ctx context.Context) {
+	p.mu.Lock()
+	stuck := p.stuck
+	p.stuck = nil
+	p.mu.Unlock()
+	for i, tx := range stuck {
+		if p.rollback(ctx, tx) != nil { // the others would fare no better
+			p.mu.Lock()
+			p.stuck = append(p.stuck, stuck[i:]...)
+			p.mu.Unlock()
+			return
+		}
+		p.Give(tx.Session)
+	}
+}
+
+func (p *Pool) deleteOld(ctx context.Context, idle time.Duration) {
 	var old []*Session
 	p.mu.Lock()
 	for database, free := range p.free {
@@ -28,16 +50,10 @@ func (p *Pool) Trim(ctx context.Context, idle time.Duration) {
 			delete(p.free, database)
 		}
 	}
-	stuck := p.stuck
-	p.stuck = nil
 	p.mu.Unlock()
-
 	for _, s := range old {
 		// A session that cannot be deleted is the emulator's to forget.
 		_, _ = p.client.DeleteSession(ctx, &spannerpb.DeleteSessionRequest{Name: s.Name})
-	}
-	for _, tx := range stuck {
-		p.Rollback(ctx, tx)
 	}
 }
 

@@ -86,6 +86,9 @@ func (p *Pool) EndTx(ctx context.Context, t *Tx) error {
 func (p *Pool) rollback(ctx context.Context, t *Tx) error {
 	ctx, cancel := context.WithTimeout(ctx, rollbackTimeout)
 	defer cancel()
+	if holds, err := p.Holds(ctx, t); err != nil || !holds {
+		return err
+	}
 	_, err := p.client.Rollback(ctx, &spannerpb.RollbackRequest{Session: t.Session.Name, TransactionId: t.ID})
 	switch status.Code(err) {
 	case codes.OK, codes.NotFound, codes.FailedPrecondition, codes.Aborted, codes.InvalidArgument:

@@ -15,9 +15,22 @@ import (
 )
 
 // RewriteDDL translates a batch of DDL: statements about queues become statements about their backing tables, in their
-// place; all others stay as they are. The result may be empty, when nothing is left to do. database need not exist yet.
-// For an emulator that knows queues all statements stay as they are.
+// place; all others stay as they are. The result may be empty, when nothing is left to do. For an emulator that knows
+// queues all statements stay as they are.
 func (q *Queues) RewriteDDL(ctx context.Context, database string, statements []string) ([]string, error) {
+	return q.rewriteDDL(ctx, database, statements, func() (*catalogue, error) {
+		_, c, err := q.catalogue(ctx, database)
+		return c, err
+	})
+}
+
+// RewriteNewDDL is RewriteDDL for a database that is about to be created. What is known of one of that name is of the
+// past.
+func (q *Queues) RewriteNewDDL(ctx context.Context, database string, statements []string) ([]string, error) {
+	return q.rewriteDDL(ctx, database, statements, func() (*catalogue, error) { return noQueues, nil })
+}
+
+func (q *Queues) rewriteDDL(ctx context.Context, database string, statements []string, catalogue func() (*catalogue, error)) ([]string, error) {
 	if len(statements) == 0 {
 		return nil, nil
 	}
@@ -26,7 +39,7 @@ func (q *Queues) RewriteDDL(ctx context.Context, database string, statements []s
 			return statements, err
 		}
 	}
-	_, c, err := q.catalogue(ctx, database)
+	c, err := catalogue()
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,17 @@ func (t *Txn) enter(ctx context.Context, answer func(State, []byte, error) error
 			if mine.Enter() {
 				t.working++
 				t.mu.Unlock()
-				return tx, func() { mine.Leave(); t.leave() }, nil
+				leave := func() { mine.Leave(); t.leave() }
+				holds, err := t.m.pool.Holds(ctx, tx)
+				if holds {
+					return tx, leave, nil
+				}
+				leave()
+				if err != nil {
+					return nil, nil, err
+				}
+				t.Abort(ctx, "The transaction was lost with the emulator, which was started anew.")
+				continue
 			}
 			t.mu.Unlock()
 			// The turn was taken just now. Whoever took it ends the transaction.

@@ -24,6 +24,8 @@ type Pool interface {
 	EndTx(ctx context.Context, tx *backend.Tx) error
 	// Rollback is EndTx, and Give if that went well.
 	Rollback(ctx context.Context, tx *backend.Tx)
+	// Holds reports whether the emulator still has tx; it may have been restarted. The error is the emulator's.
+	Holds(ctx context.Context, tx *backend.Tx) (bool, error)
 	// Supersede ends a partitioned DML transaction whose statement failed, and gives its session back.
 	Supersede(ctx context.Context, tx *backend.Tx)
 	// Give gives a session back that has no open transaction.

@@ -36,6 +36,9 @@ type pool struct {
 	open   map[string]bool
 	given  int
 	refuse error // of the next EndTx
+
+	restarted map[string]bool // transactions that were lost with the emulator
+	away      error           // of Holds
 }
 
 func (p *pool) Begin(_ context.Context, database string, _ *spannerpb.TransactionOptions) (*backend.Tx, error) {
@@ -63,6 +66,15 @@ func (p *pool) Rollback(ctx context.Context, tx *backend.Tx) {
 	if p.EndTx(ctx, tx) == nil {
 		p.Give(tx.Session)
 	}
+}
+
+func (p *pool) Holds(_ context.Context, tx *backend.Tx) (bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.away != nil {
+		return false, p.away
+	}
+	return !p.restarted[string(tx.ID)], nil
 }
 
 func (p *pool) Supersede(ctx context.Context, tx *backend.Tx) { p.Rollback(ctx, tx) }
@@ -512,4 +524,30 @@ func TestLastStatement(t *testing.T) {
 		require.NoError(t, err)
 		p.landed()
 	})
+}
+
+// A transaction of an emulator that was restarted is aborted, before anything is sent that could meet another one of the
+// same name. As long as nobody answers, it waits for nothing and stays as it is.
+func TestTransactionLostWithItsEmulator(t *testing.T) {
+	p := &pool{restarted: make(map[string]bool)}
+	m := NewManager(p, idleBound, closedBound)
+	defer m.Close(t.Context())
+	for _, use := range []func(*Txn) error{
+		func(tx *Txn) error { return statement(t.Context(), tx) },
+		func(tx *Txn) error { _, err := commit(t.Context(), tx, nil); return err },
+	} {
+		tx := m.Begin(session, readWrite())
+		require.NoError(t, statement(t.Context(), tx))
+		p.away = status.Error(codes.Unavailable, "nobody answers")
+		require.Equal(t, codes.Unavailable, status.Code(use(tx)))
+		require.Equal(t, Active, tx.State())
+		p.away = nil
+		p.restarted[string(fmt.Sprint(p.next))] = true
+		requireAborted(t, use(tx))
+		require.NoError(t, tx.Rollback(t.Context()))
+	}
+	// The turn is free.
+	tx := m.Begin(session, readWrite())
+	require.NoError(t, statement(t.Context(), tx))
+	require.NoError(t, tx.Rollback(t.Context()))
 }
