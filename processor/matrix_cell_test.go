@@ -75,7 +75,7 @@ func (c *cell) run(ctx context.Context, b *cellEmulator) (log string, err error)
 	}
 	rule := c.site.where
 	rule.Name, rule.Database, rule.Nth, rule.Times, rule.Do = fmt.Sprint(c), db.name, plan.nth, plan.times, c.fault.do(plan.lasts)
-	w := &cellWork{fault: faults.Add(rule)}
+	w := &cellWork{queue: q, fault: faults.Add(rule)}
 	defer w.fault.Remove()
 
 	var lines logs
@@ -91,7 +91,7 @@ func (c *cell) run(ctx context.Context, b *cellEmulator) (log string, err error)
 func (c *cell) messages(p plan) []queue.Outgoing {
 	all := make([]queue.Outgoing, p.messages)
 	for i := range all {
-		all[i] = queue.Outgoing{Key: spanner.Key{fmt.Sprint("m", i)}, Payload: []byte("payload")}
+		all[i] = queue.Outgoing{Key: spanner.Key{fmt.Sprint("m", i)}, Payload: []byte(firstPayload)}
 		if c.site.scene.old {
 			// The mark of a message that was sent again: the database would not take a time that is past.
 			all[i].DeliverTime = time.Now().Add(matrixLease).Truncate(time.Microsecond).Add(7)

@@ -72,7 +72,7 @@ func allFaults() []matrixFault {
 // its commit is refused, and nobody can tell that from a mistake of its own.
 func (c *cell) blames() bool {
 	switch c.site.name {
-	case "commit", "no SELECT: commit":
+	case "commit", "commit that sends", "no SELECT: commit":
 		return c.fault.name == "before Failed"
 	case "defer: ack":
 		return c.fault.name == "drop"

@@ -20,8 +20,12 @@ func (c *cell) judge(ctx context.Context, w *cellWork, db *cellDatabase, plan pl
 	dead := 0
 	for i := range plan.messages {
 		id, want := fmt.Sprint("m", i), "1"
-		if id == firstMessage && scene.dies {
+		switch {
+		case id != firstMessage:
+		case scene.dies:
 			want, dead = "", 1
+		case scene.sends:
+			want = "2"
 		}
 		if got := s.effects[id]; got != want {
 			add("the effect of %s has happened %q times, want %q", id, got, want)

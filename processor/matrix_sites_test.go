@@ -38,6 +38,7 @@ type scene struct {
 	old    bool         // the messages may have been delivered before, as far as can be seen: attempts are counted
 	fails  bool         // the first attempt at the first message fails
 	dies   bool         // every attempt at the first message fails, and one is all it has
+	sends  bool         // the handler sends the first message's key again, once, as a schedule does; that one has its effect too
 	waits  bool         // the handler goes on until the fault has been applied
 	defers bool         // a Call defers its message
 	leads  []fault.Rule // further faults, which lead to the RPC
@@ -141,6 +142,7 @@ func sitesOf(k handlerKind) []site {
 		{name: "begin", where: fault.Rule{Method: "BeginTransaction"}, scene: scene{leads: once(ack, fault.Abort())}},
 		{name: "handler's read", where: ofTable("Effects", tagWork), more: 1},
 		{name: "commit", where: commit},
+		{name: "commit that sends", where: commit, scene: scene{sends: true}},
 		{name: "rollback", where: rollback, scene: scene{fails: true}},
 		{name: "probe", where: ofTable("Q", ""), scene: probe},
 		{name: "server time", where: fault.Rule{Method: "ExecuteStreamingSql", Match: func(c fault.Call) bool {

@@ -47,7 +47,7 @@ func TestFaultMatrix(t *testing.T) {
 }
 
 // matrixSize is the number of cells for each seed.
-const matrixSize = 1755
+const matrixSize = 1842
 
 func matrixCells(seeds []uint64) []*cell {
 	var cells []*cell

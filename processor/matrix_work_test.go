@@ -15,20 +15,26 @@ import (
 // firstMessage is the one that fails, where one does.
 const firstMessage = "m0"
 
+// firstPayload is what the messages carry that a cell sends.
+const firstPayload = "payload"
+
 var errOwn = errors.New("the handler's own error")
 
 // cellWork is the processor of a cell at its work.
 type cellWork struct {
 	*processor.Processor
 	fault    *fault.Handle
+	queue    *queue.Queue
 	failures atomic.Int64 // of the handler's own
 }
 
 // handler makes the cell's handler: it adds 1 for each message, and does what the scene asks for.
 func (c *cell) handler(w *cellWork) processor.Handler {
 	scene := c.site.scene
-	after := func(ctx context.Context, m *queue.Message) error {
+	after := func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) error {
 		switch first := m.Key[0] == firstMessage; {
+		case first && scene.sends && string(m.Payload) == firstPayload:
+			return w.sendAgain(tx, m)
 		case first && (scene.dies || scene.fails && m.Attempt == 1):
 			w.failures.Add(1)
 			return errOwn
@@ -41,7 +47,7 @@ func (c *cell) handler(w *cellWork) processor.Handler {
 		if err := addOne(ctx, tx, m); err != nil {
 			return err
 		}
-		return after(ctx, m)
+		return after(ctx, tx, m)
 	}
 	switch c.kind {
 	case kindTx:
@@ -73,6 +79,16 @@ func (c *cell) handler(w *cellWork) processor.Handler {
 			return one(ctx, tx, m)
 		},
 	}
+}
+
+// sendAgain sends the key of the message that is being handled, in the same transaction. Without the guard, a second run
+// of the transaction would take the new message for the old one.
+func (w *cellWork) sendAgain(tx *spanner.ReadWriteTransaction, m *queue.Message) error {
+	next, err := w.queue.SendMutation(queue.Outgoing{Key: m.Key, Payload: []byte("second")})
+	if err != nil {
+		return err
+	}
+	return tx.BufferWrite([]*spanner.Mutation{next})
 }
 
 // waitFor returns when the fault has been applied, or after a while: a handler that waits for ever would prove nothing.
