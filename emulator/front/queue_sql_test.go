@@ -85,6 +85,7 @@ func TestF33QueueDDLThatIsRefused(t *testing.T) {
 		"CREATE QUEUE Q (Id INT64, Payload FLOAT64 NOT NULL) PRIMARY KEY (Id)":                          "Payload",
 		"CREATE QUEUE Q (Id INT64, More INT64, Payload JSON NOT NULL) PRIMARY KEY (Id)":                 "More",
 		"CREATE QUEUE Q (Id INT64, DeliverTime TIMESTAMP, Payload JSON NOT NULL) PRIMARY KEY (Id)":      "DeliverTime",
+		"CREATE QUEUE s.Q (Id INT64, Payload JSON NOT NULL) PRIMARY KEY (Id)":                           "named schema",
 		"CREATE QUEUE Q (Id INT64, Payload JSON NOT NULL)":                                              "PRIMARY",
 		"CREATE QUEUE Q (Id INT64, Payload JSON NOT NULL) PRIMARY KEY (Id), OPTIONS (no_such_option=1)": "no_such_option",
 	} {

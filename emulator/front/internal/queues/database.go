@@ -93,9 +93,7 @@ func readCatalogue(ctx context.Context, store Store, database string) (*catalogu
 			return err
 		}
 		for _, row := range rs.GetRows() {
-			if err := c.add(row.GetValues()[0].GetStringValue(), row.GetValues()[1].GetStringValue()); err != nil {
-				return err
-			}
+			c.add(row.GetValues()[0].GetStringValue(), row.GetValues()[1].GetStringValue())
 		}
 		return nil
 	})
@@ -106,23 +104,18 @@ func readCatalogue(ctx context.Context, store Store, database string) (*catalogu
 }
 
 // add takes in what a table declares by the default of its column. What is no declaration is somebody's own.
-func (c *catalogue) add(table, columnDefault string) error {
+func (c *catalogue) add(table, columnDefault string) {
 	if table != roles.Table {
 		if queue, ok := backing.Declared(columnDefault); ok {
 			c.queues[strings.ToLower(queue.Name())] = queue
 		}
-		return nil
+		return
 	}
-	text, ok := tvf.StringLiteral(columnDefault)
-	if !ok {
-		return status.Errorf(codes.Internal, "the table %s, which keeps the roles, has the default %q", roles.Table, columnDefault)
+	if text, ok := tvf.StringLiteral(columnDefault); ok {
+		if book, err := roles.Read(text); err == nil {
+			c.roles, c.rolesKept = book, true
+		}
 	}
-	book, err := roles.Read(text)
-	if err != nil {
-		return status.Errorf(codes.Internal, "the table %s, which keeps the roles, cannot be read: %v", roles.Table, err)
-	}
-	c.roles, c.rolesKept = book, true
-	return nil
 }
 
 func (d *database) forgetCatalogue() {

@@ -220,11 +220,17 @@ func (b *batch) drop(s *schema.DropQueue) ([]string, error) {
 	return queue.Drop(), nil
 }
 
-// checkOther refuses to alter or drop a queue's table, or what belongs to it, behind its back, and to drop a table that
-// a queue is interleaved in where the emulator does not know of it.
+// checkOther refuses to create, alter or drop behind its back what belongs to a queue or its table, and to drop a table
+// that a queue is interleaved in where the emulator does not know of it.
 func (b *batch) checkOther(sql string) error {
 	d, ok := tvf.ScanDDL(sql)
-	if !ok || d.Verb == "CREATE" {
+	if !ok {
+		return nil
+	}
+	if d.Verb == "CREATE" {
+		if backing.Reserved(d.Name) || strings.EqualFold(d.Name, roles.Table) {
+			return status.Errorf(codes.InvalidArgument, "CREATE %s %s: the name is reserved for what the front keeps of queues and roles.", d.Kind, d.Name)
+		}
 		return nil
 	}
 	if strings.EqualFold(d.Name, roles.Table) {

@@ -80,6 +80,9 @@ func TestDDLThatIsRefused(t *testing.T) {
 		"ALTER QUEUE Tasks DROP ROW DELETION POLICY":                                      {codes.InvalidArgument, "there is none"},
 		"ALTER QUEUE Tasks REPLACE ROW DELETION POLICY (OLDER_THAN(X, INTERVAL 1 DAY))":   {codes.InvalidArgument, "there is none"},
 		"ALTER QUEUE Tasks ADD ROW DELETION POLICY (OLDER_THAN(Payload, INTERVAL 1 DAY))": {codes.InvalidArgument, "Payload"},
+		"CREATE TABLE spanqueue_queue_X (Id INT64) PRIMARY KEY (Id)":                      {codes.InvalidArgument, "reserved"},
+		"CREATE UNIQUE INDEX Spanqueue_Sent_X ON T (Id)":                                  {codes.InvalidArgument, "reserved"},
+		"CREATE TABLE IF NOT EXISTS `SPANQUEUE_ROLES` (Id INT64) PRIMARY KEY (Id)":        {codes.InvalidArgument, "reserved"},
 		"DROP INDEX spanqueue_sent_Tasks":                                                 {codes.InvalidArgument, "belongs to the queue Tasks"},
 		"ALTER TABLE SPANQUEUE_QUEUE_TASKS ALTER COLUMN Declaration SET DEFAULT ('')":     {codes.InvalidArgument, "belongs to the queue Tasks"},
 	} {

@@ -97,6 +97,12 @@ func (q *Queue) Owns(name string) bool {
 	return strings.EqualFold(name, q.indexName()) || strings.EqualFold(name, q.declarationName())
 }
 
+// Reserved reports whether an object of that name could be taken for a part of how a queue is kept.
+func Reserved(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasPrefix(name, DeclarationPrefix) || strings.HasPrefix(name, indexPrefix)
+}
+
 // Declared reads the queue from the DEFAULT of its declaration. False: it is none.
 func Declared(columnDefault string) (*Queue, bool) {
 	declared, ok := tvf.StringLiteral(columnDefault)
