@@ -21,6 +21,7 @@ var (
 			unary("UpdateDatabaseDdl", (*Server).updateDatabaseDDL),
 			unary("GetDatabaseDdl", (*Server).getDatabaseDDL),
 			unary("DropDatabase", (*Server).dropDatabase),
+			unary("ListDatabaseRoles", (*Server).listDatabaseRoles),
 		},
 	}
 	instanceAdminService = grpc.ServiceDesc{

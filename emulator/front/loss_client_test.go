@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/stretchr/testify/require"
 
@@ -59,6 +60,11 @@ var lossModes = map[string]struct {
 		rule: &fault.Rule{Method: "Rollback", Nth: 1, Do: fault.Hold()}, left: "0"},
 	"single-use commit": {run: func(r *raw, _ func()) { _, _ = r.apply(context.Background(), insert("a")) },
 		holder: true, ready: func(s *front.Server) bool { return s.Stats().Waiting == 1 }, left: "1"},
+	"changing the schema": {run: func(r *raw, _ func()) {
+		_, _ = r.admin().UpdateDatabaseDdl(context.Background(), &databasepb.UpdateDatabaseDdlRequest{Database: r.database, Statements: []string{"DROP QUEUE Tasks"}})
+	}, holder: true, ready: func(s *front.Server) bool { return s.Stats().Waiting == 1 }, left: "1", after: func(t *testing.T, c *spanner.Client) {
+		require.Equal(t, []int64{1}, values[int64](t, c, "SELECT Id FROM Tasks"))
+	}},
 	"partitioned DML": {run: func(r *raw, ready func()) { r.begin(partDML); ready() }, left: "0"},
 	"read-only":       {run: func(r *raw, ready func()) { r.begin(strong); ready() }, left: "0"},
 	"receiving": {run: func(r *raw, ready func()) {

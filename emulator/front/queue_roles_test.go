@@ -2,11 +2,15 @@ package front_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"cloud.google.com/go/spanner"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/api/iterator"
 	"google.golang.org/grpc/codes"
 
 	"github.com/spanqueue/spanqueue/emulator"
@@ -180,6 +184,18 @@ func TestRolesAreDeclared(t *testing.T) {
 		"GRANT DELETE ON QUEUE More TO ROLE a",
 	}, shown[3:])
 	require.Equal(t, shown[3:], describe(t, emulatortest.Database(t, shown...))[3:], "what is shown declares the same")
+
+	var names []string
+	roles := databaseAdmin(t, db).ListDatabaseRoles(t.Context(), &databasepb.ListDatabaseRolesRequest{Parent: db.Name})
+	for {
+		role, err := roles.Next()
+		if errors.Is(err, iterator.Done) {
+			break
+		}
+		require.NoError(t, err)
+		names = append(names, strings.TrimPrefix(role.GetName(), db.Name+"/databaseRoles/"))
+	}
+	require.Equal(t, []string{"public", "spanner_info_reader", "spanner_sys_reader", "a"}, names)
 
 	c := asRole(t, db.Endpoint(), db.Name, "a")
 	send := operations["INSERT"]["send by mutation"]

@@ -31,6 +31,15 @@ func (q *Queues) AllowRole(ctx context.Context, database, role string) error {
 	return err
 }
 
+// Roles are the names of all roles of the database, or none if it has none of its own.
+func (q *Queues) Roles(ctx context.Context, database string) ([]string, error) {
+	_, c, err := q.catalogue(ctx, database)
+	if err != nil || !c.rolesKept {
+		return nil, err
+	}
+	return c.roles.Names(), nil
+}
+
 // AllowStatement is asked before a statement is executed.
 func (q *Queues) AllowStatement(ctx context.Context, database, role, sql string) error {
 	if role == "" {

@@ -84,6 +84,9 @@ func Read(text string) (Book, error) {
 	return b, nil
 }
 
+// Names are the names of all roles, those of the system first.
+func (b Book) Names() []string { return slices.Concat(systemRoles, b.roles) }
+
 // Exists reports whether there is such a role.
 func (b Book) Exists(role string) bool {
 	return indexFold(b.roles, role) >= 0 || indexFold(systemRoles, role) >= 0
