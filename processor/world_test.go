@@ -27,7 +27,7 @@ import (
 const leaseLength = time.Second
 
 // patience bounds every wait for a condition.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // effectsTable has no unique key beyond the message's own id, and its number is only ever added to: an effect that
 // happens twice shows.

@@ -20,7 +20,7 @@ import (
 )
 
 // patience bounds every wait for a condition.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // effectsTable has no unique key beyond the message's own, and its number is only ever added to: an effect that happens
 // twice shows.

@@ -30,7 +30,7 @@ const (
 )
 
 // queuePatience bounds every wait for something that should come.
-const queuePatience = 10 * time.Second
+const queuePatience = 60 * time.Second
 
 // shortLeases is a database behind a front of its own whose leases last only so long.
 func shortLeases(t testing.TB, length time.Duration, ddl ...string) *emulatortest.DB {

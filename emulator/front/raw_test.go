@@ -30,7 +30,7 @@ import (
 const table = "CREATE TABLE T (Id STRING(36) NOT NULL, N INT64) PRIMARY KEY (Id)"
 
 // patience bounds what should take milliseconds.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // raw is a client that sends what it is told and nothing else.
 type raw struct {

@@ -29,7 +29,7 @@ import (
 const leaseLength = time.Second
 
 // patience bounds every wait for a condition.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // An effect adds to a number, so that one that happens twice shows.
 const effectsTable = `CREATE TABLE Effects (Id STRING(64) NOT NULL, N INT64 NOT NULL) PRIMARY KEY (Id)`
