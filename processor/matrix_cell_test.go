@@ -15,9 +15,11 @@ import (
 
 const (
 	matrixLease          = time.Second
-	matrixHandlerTimeout = 5 * time.Second
+	matrixHandlerTimeout = 10 * time.Second
+	// matrixDeferral is short, since what a lost deferral has moved is waited for.
+	matrixDeferral = 5 * time.Second
 	// cellLimit is how long a cell may take. The longest wait is Google's own: 30 s for a Rollback that is not answered.
-	cellLimit = 60 * time.Second
+	cellLimit = 2 * time.Minute
 	// stopLimit is how long Run may take to return, and idleLimit how long a fault may take that comes after everything.
 	stopLimit = 10 * time.Second
 	idleLimit = 3 * time.Second
@@ -113,8 +115,11 @@ func (c *cell) config(p plan, log *slog.Logger) processor.Config {
 	if c.site.scene.dies {
 		config.MaxAttempts = 1
 	}
-	if c.blames() {
+	switch {
+	case c.blames():
 		config.HandlerTimeout = time.Second
+	case c.site.scene.defers:
+		config.HandlerTimeout = matrixDeferral
 	}
 	config.Receiver.MaxDuration = time.Second
 	config.Receiver.LowWater = 8 // all messages come by one stream
@@ -145,14 +150,18 @@ func (c *cell) work(ctx context.Context, w *cellWork, db *cellDatabase, plan pla
 	case <-time.After(stopLimit):
 		return errors.Join(waitErr, fmt.Errorf("Run did not return within %v", stopLimit))
 	}
+	if errors.Is(waitErr, errNotApplied) {
+		return waitErr
+	}
 	if wrong := c.judge(context.WithoutCancel(ctx), w, db, plan); wrong != nil {
 		return errors.Join(wrong, waitErr)
 	}
 	return waitErr
 }
 
-// errNotApplied says that all is well but for the fault, which was not applied. A machine that is busy may be to blame: a
-// message was sent later than it was to come due, say, or an answer came later than it was waited for.
+// errNotApplied says that the fault was not applied, so that the cell has shown nothing. A machine that is busy may be to
+// blame: a message was sent later than it was to come due, say, or a client had left before the answer came that it was
+// to lose.
 var errNotApplied = errors.New("the fault was not applied")
 
 // untilDone waits until the queue is empty, the fault was applied and nothing is in a slot of the processor any more. A
@@ -164,7 +173,11 @@ func (c *cell) untilDone(ctx context.Context, w *cellWork, db *cellDatabase) err
 	for {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: the fault was applied %d times to %d calls; %+v", context.Cause(ctx), w.fault.Applied(), w.fault.Matched(), w.Figures())
+			late := fmt.Errorf("%w: the fault was applied %d times to %d calls; %+v", context.Cause(ctx), w.fault.Applied(), w.fault.Matched(), w.Figures())
+			if w.fault.Applied() == 0 {
+				return fmt.Errorf("%w: %w", errNotApplied, late)
+			}
+			return late
 		case <-tick.C:
 		}
 		f := w.Figures().Receiver

@@ -26,7 +26,7 @@ import (
 
 const (
 	labEmulators = 2
-	labCells     = 28 // at the same time
+	labCells     = 28 // at the same time, at most
 	tryAgain     = 3  // cells whose fault was not applied
 	labInstance  = "projects/matrix/instances/matrix"
 )
@@ -70,11 +70,15 @@ func (l *lab) runAll(cells []*cell) []cellResult {
 	// Those that take long come first, so that nobody waits for them in the end.
 	slices.SortStableFunc(order, func(a, b int) int { return cells[b].slow() - cells[a].slow() })
 	next := make(chan int)
+	gate := newPace(labCells)
+	defer gate.close()
 	var workers sync.WaitGroup
 	for i := range labCells {
 		workers.Go(func() {
 			for at := range next {
+				gate.enter()
 				r := runCell(cells[at], l.emulators[i%len(l.emulators)])
+				gate.leave()
 				results[at] = r
 				if r.err != nil {
 					l.t.Errorf("%v: %v\n%s", r.cell, r.err, r.log)
@@ -109,15 +113,14 @@ func runCell(c *cell, b *cellEmulator) cellResult {
 // findLeaks waits for what the cells have started to end, and blames what is left on its cell.
 func (l *lab) findLeaks(results []cellResult) {
 	var left string
-	ended := func() bool {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for giveUp := time.Now().Add(20 * time.Second); time.Now().Before(giveUp); <-tick.C {
 		var b bytes.Buffer
 		require.NoError(l.t, pprof.Lookup("goroutine").WriteTo(&b, 1))
-		left = b.String()
-		return !strings.Contains(left, cellLabel)
-	}
-	deadline := time.Now().Add(10 * time.Second)
-	for !ended() && time.Now().Before(deadline) {
-		time.Sleep(20 * time.Millisecond)
+		if left = b.String(); !strings.Contains(left, cellLabel) {
+			break
+		}
 	}
 	for i := range results {
 		r := &results[i]
@@ -127,7 +130,7 @@ func (l *lab) findLeaks(results []cellResult) {
 		}
 	}
 	for _, e := range l.emulators {
-		require.Eventually(l.t, func() bool { return e.Front().Stats() == front.Stats{} }, 10*time.Second, 20*time.Millisecond,
+		require.Eventually(l.t, func() bool { return e.Front().Stats() == front.Stats{} }, 20*time.Second, 20*time.Millisecond,
 			"transactions are left open: %+v", e.Front().Stats())
 	}
 }

@@ -44,6 +44,11 @@ func (c *cell) handler(w *cellWork) processor.Handler {
 		return nil
 	}
 	one := func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) error {
+		defer func() {
+			if errors.Is(context.Cause(ctx), processor.ErrHandlerTimeout) {
+				w.failures.Add(1) // it had much more time than it needs: the machine is too slow, and that is not the database
+			}
+		}()
 		if err := addOne(ctx, tx, m); err != nil {
 			return err
 		}
@@ -67,7 +72,7 @@ func (c *cell) handler(w *cellWork) processor.Handler {
 			switch {
 			case scene.defers:
 				// A deferral that fails is none, and the call goes on.
-				if err := held.Defer(ctx, matrixHandlerTimeout); err != nil && ctx.Err() != nil {
+				if err := held.Defer(ctx, matrixDeferral); err != nil && ctx.Err() != nil {
 					return 0, err
 				}
 			case scene.waits && held.Message().Key[0] == firstMessage:
