@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/stretchr/testify/require"
@@ -58,8 +59,17 @@ func together(parts []*spannerpb.PartialResultSet) string {
 	return b.String()
 }
 
+// ofLarge is patient: the race detector, and other tests, may take a minute.
+func ofLarge(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 func TestLargeValuesInTables(t *testing.T) {
 	t.Parallel()
+	ctx := ofLarge(t)
 	db := emulatortest.Database(t, "CREATE TABLE Blob (Id INT64, B BYTES(MAX)) PRIMARY KEY (Id)")
 	outcome := make(map[string]string) // of the first, to compare with
 	for _, addr := range []string{db.Emulator().BackendAddr(), db.Endpoint()} {
@@ -67,7 +77,7 @@ func TestLargeValuesInTables(t *testing.T) {
 		for name, size := range largeSizes() {
 			value := base64.StdEncoding.EncodeToString(mebi(size.bytes))
 			key := structpb.NewStringValue(fmt.Sprint(size.bytes))
-			_, err := r.apply(r.ctx(), &spannerpb.Mutation{Operation: &spannerpb.Mutation_InsertOrUpdate{InsertOrUpdate: &spannerpb.Mutation_Write{
+			_, err := r.apply(ctx, &spannerpb.Mutation{Operation: &spannerpb.Mutation_InsertOrUpdate{InsertOrUpdate: &spannerpb.Mutation_Write{
 				Table: "Blob", Columns: []string{"Id", "B"}, Values: []*structpb.ListValue{{Values: []*structpb.Value{key, structpb.NewStringValue(value)}}},
 			}}})
 			require.Equal(t, size.fits, err == nil, "%s: %v", name, err)
@@ -79,10 +89,10 @@ func TestLargeValuesInTables(t *testing.T) {
 			if !size.fits {
 				continue
 			}
-			parts, err := all(r.ExecuteStreamingSql(r.ctx(), &spannerpb.ExecuteSqlRequest{Session: r.session, Sql: fmt.Sprintf("SELECT B FROM Blob WHERE Id = %d", size.bytes)}))
+			parts, err := all(r.ExecuteStreamingSql(ctx, &spannerpb.ExecuteSqlRequest{Session: r.session, Sql: fmt.Sprintf("SELECT B FROM Blob WHERE Id = %d", size.bytes)}))
 			require.NoError(t, err)
 			require.True(t, value == together(parts), "%s: the query's value differs", name)
-			parts, err = all(r.StreamingRead(r.ctx(), &spannerpb.ReadRequest{Session: r.session, Table: "Blob", Columns: []string{"B"}, KeySet: &spannerpb.KeySet{Keys: []*structpb.ListValue{{Values: []*structpb.Value{key}}}}}))
+			parts, err = all(r.StreamingRead(ctx, &spannerpb.ReadRequest{Session: r.session, Table: "Blob", Columns: []string{"B"}, KeySet: &spannerpb.KeySet{Keys: []*structpb.ListValue{{Values: []*structpb.Value{key}}}}}))
 			require.NoError(t, err)
 			require.True(t, value == together(parts), "%s: the read's value differs", name)
 		}
@@ -91,24 +101,25 @@ func TestLargeValuesInTables(t *testing.T) {
 
 func TestLargeValuesInQueues(t *testing.T) {
 	t.Parallel()
+	patient := ofLarge(t)
 	db := emulatortest.Database(t, "CREATE QUEUE Blobs (Id INT64 NOT NULL, Payload BYTES(MAX) NOT NULL) PRIMARY KEY (Id)")
 	r := newRaw(t, db.Endpoint(), db.Name)
 	for name, size := range largeSizes() {
 		value := base64.StdEncoding.EncodeToString(mebi(size.bytes))
 		key := &structpb.ListValue{Values: []*structpb.Value{structpb.NewStringValue("1")}}
 		bySQL := func() error {
-			rs, err := r.ExecuteSql(r.ctx(), &spannerpb.ExecuteSqlRequest{Session: r.session, Transaction: begins(readWrite), Seqno: 1,
+			rs, err := r.ExecuteSql(patient, &spannerpb.ExecuteSqlRequest{Session: r.session, Transaction: begins(readWrite), Seqno: 1,
 				Sql:        "INSERT INTO Blobs (Id, Payload) VALUES (1, @p)",
 				Params:     &structpb.Struct{Fields: map[string]*structpb.Value{"p": structpb.NewStringValue(value)}},
 				ParamTypes: map[string]*spannerpb.Type{"p": {Code: spannerpb.TypeCode_BYTES}}})
 			if err != nil {
 				return err
 			}
-			_, err = r.commit(r.ctx(), rs.GetMetadata().GetTransaction().GetId())
+			_, err = r.commit(patient, rs.GetMetadata().GetTransaction().GetId())
 			return err
 		}
 		byMutation := func() error {
-			_, err := r.apply(r.ctx(), &spannerpb.Mutation{Operation: &spannerpb.Mutation_Send_{Send: &spannerpb.Mutation_Send{
+			_, err := r.apply(patient, &spannerpb.Mutation{Operation: &spannerpb.Mutation_Send_{Send: &spannerpb.Mutation_Send{
 				Queue: "Blobs", Key: key, Payload: structpb.NewStringValue(value),
 			}}})
 			return err
@@ -126,7 +137,7 @@ func TestLargeValuesInQueues(t *testing.T) {
 				continue
 			}
 			require.NoError(t, err, "%s by %s", name, how)
-			ctx, stop := context.WithCancel(r.ctx())
+			ctx, stop := context.WithCancel(patient)
 			stream, err := r.ExecuteStreamingSql(ctx, &spannerpb.ExecuteSqlRequest{Session: r.session, Sql: test.sql})
 			require.NoError(t, err)
 			var parts []*spannerpb.PartialResultSet
@@ -137,7 +148,7 @@ func TestLargeValuesInQueues(t *testing.T) {
 			}
 			stop()
 			require.True(t, value == together(parts), "%s by %s: the value differs", name, how)
-			_, err = r.apply(r.ctx(), &spannerpb.Mutation{Operation: &spannerpb.Mutation_Ack_{Ack: &spannerpb.Mutation_Ack{Queue: "Blobs", Key: key}}})
+			_, err = r.apply(patient, &spannerpb.Mutation{Operation: &spannerpb.Mutation_Ack_{Ack: &spannerpb.Mutation_Ack{Queue: "Blobs", Key: key}}})
 			require.NoError(t, err)
 		}
 	}

@@ -190,12 +190,12 @@ func TestQueueManyReceivers(t *testing.T) {
 		}
 		apply(t, c, sends...)
 	}
-	seen := map[int64]bool{}
-	for range n {
+	seen := map[int64]time.Time{} // when the lease ends
+	for len(seen) < n {
 		select {
 		case m := <-all:
-			require.False(t, seen[m.ID], "%d came twice", m.ID)
-			seen[m.ID] = true
+			require.False(t, m.Expiration.Before(seen[m.ID].Add(10*time.Second)), "%d came twice within a lease", m.ID)
+			seen[m.ID] = m.Expiration
 		case <-time.After(queuePatience):
 			require.FailNow(t, "messages are missing", "%d of %d came", len(seen), n)
 		}

@@ -20,7 +20,17 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/spanqueue/spanqueue/emulator/emulatortest"
+	"github.com/spanqueue/spanqueue/emulator/front"
 )
+
+// impatient is a client of a database behind a front whose leases are short: what a stream had leased when it was
+// closed comes back soon.
+func impatient(t testing.TB, ddl string) *spanner.Client {
+	t.Helper()
+	db := emulatortest.Database(t, ddl)
+	_, addr := newFront(t, db.Emulator().BackendAddr(), front.Options{LeaseLength: 500 * time.Millisecond})
+	return clientAt(t, addr, db.Name)
+}
 
 // firstRow is the first row of a query that may go on for long.
 func firstRow(t testing.TB, c *spanner.Client, sql string) *spanner.Row {
@@ -70,7 +80,7 @@ func TestQueuePayloadTypes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := emulatortest.Database(t, "CREATE QUEUE Q (Id INT64 NOT NULL, Payload "+test.ddl+" NOT NULL) PRIMARY KEY (Id)").Client(t)
+			c := impatient(t, "CREATE QUEUE Q (Id INT64 NOT NULL, Payload "+test.ddl+" NOT NULL) PRIMARY KEY (Id)")
 			for _, sent := range test.sent {
 				for how, send := range map[string]func() error{
 					"mutation": func() error {
@@ -208,7 +218,7 @@ func TestQueueKeyTypes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := emulatortest.Database(t, fmt.Sprintf("CREATE QUEUE Q (K %s, N INT64 NOT NULL, Payload STRING(MAX) NOT NULL) PRIMARY KEY (K DESC, N)", test.ddl)).Client(t)
+			c := impatient(t, fmt.Sprintf("CREATE QUEUE Q (K %s, N INT64 NOT NULL, Payload STRING(MAX) NOT NULL) PRIMARY KEY (K DESC, N)", test.ddl))
 			apply(t, c, spanner.Send("Q", spanner.Key{test.key, 1}, "x"), spanner.Send("Q", spanner.Key{test.key, 2}, "y"))
 			for range 2 {
 				row := firstRow(t, c, "SELECT K, N FROM RECEIVE_Q(max_duration => '1m', max_batch_size => 1)")

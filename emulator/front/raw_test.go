@@ -123,7 +123,7 @@ func (r *raw) count(where string) string {
 // requireFree shows that nothing is left that holds the database: a write lands at once.
 func (r *raw) requireFree() {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.ctx(), time.Second)
+	ctx, cancel := context.WithTimeout(r.ctx(), 5*time.Second) // less than any idle bound, for a machine under load
 	defer cancel()
 	_, err := r.apply(ctx, upsert("free"))
 	require.NoError(r.t, err, "the database is held")

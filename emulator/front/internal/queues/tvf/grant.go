@@ -2,6 +2,7 @@ package tvf
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cloudspannerecosystem/memefish/token"
@@ -170,7 +171,7 @@ func (t *tokens) names(what string) ([]string, error) {
 	var names []string
 	for {
 		name := t.path()
-		if name == "" {
+		if slices.Contains(strings.Split(name, "."), "") { // a quoted name may have anything in it
 			return nil, t.expected(what)
 		}
 		names = append(names, name)
