@@ -12,7 +12,7 @@ const (
 )
 
 // maxBacklog is how many messages there are in each queue at most: below 500 in all of them. Batches take more at a time.
-var maxBacklog = map[string]int{txQueue: 100, batchQueue: 250, callQueue: 100}
+var maxBacklog = map[string]int{txQueue: 100, batchQueue: 280, callQueue: 100}
 
 // room is how many messages may be sent to a queue, so that its backlog stays within the bound.
 type room struct {

@@ -10,8 +10,8 @@ import (
 
 // How often the machines fail, and for how long.
 const (
-	killMin, killMax     = 900 * time.Millisecond, 1900 * time.Millisecond
-	freezeMin, freezeMax = 1500 * time.Millisecond, 3500 * time.Millisecond
+	killMin, killMax     = 1000 * time.Millisecond, 2200 * time.Millisecond
+	freezeMin, freezeMax = 3 * time.Second, 7 * time.Second
 	frozenMax            = leaseLength * 3 / 2
 	pauseMin, pauseMax   = 4 * time.Second, 9 * time.Second
 	pausedMax            = 1500 * time.Millisecond

@@ -66,7 +66,7 @@ func (p *producers) run(ctx context.Context) error {
 
 func (p *producers) produce(ctx context.Context, name string, dice *rand.Rand) error {
 	for next := 0; ; {
-		n := 1 + dice.IntN(maxBacklog[name]/5)
+		n := 1 + dice.IntN(maxBacklog[name]/4)
 		if !p.rooms[name].take(ctx, n) {
 			return nil
 		}
