@@ -14,7 +14,7 @@
 //	count.go      the RPCs
 //	play.go       one run, from its beginning to its end
 //	verdict.go    what must hold in the end
-//	report.go     all of it for people to read
+//	report.go     all of it for people to read; tail.go has the workers' last words when something has failed
 //
 // The program runs itself as its workers. However it ends, nothing of it stays behind.
 package main

@@ -187,3 +187,16 @@ func TestKindOf(t *testing.T) {
 		require.Equal(t, want, kindOf(c))
 	}
 }
+
+func TestTailKeepsTheEnd(t *testing.T) {
+	t.Parallel()
+	var kept tail
+	for range 3 {
+		_, err := kept.Write(bytes.Repeat([]byte("a"), keptTail/2))
+		require.NoError(t, err)
+	}
+	_, err := kept.Write([]byte("the end"))
+	require.NoError(t, err)
+	require.Len(t, kept.String(), keptTail)
+	require.Equal(t, "a"+"the end", kept.String()[keptTail-8:])
+}

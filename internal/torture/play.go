@@ -31,11 +31,17 @@ const drainLimit = 60 * time.Second
 // play is the whole run.
 func play(ctx context.Context, o options, hire hire, out, errOut io.Writer) (r *result, err error) {
 	log := slog.New(slog.DiscardHandler)
-	workersErr := io.Discard
+	said := &tail{}
+	workersErr := io.Writer(said)
 	if o.verbose {
 		log = slog.New(slog.NewTextHandler(errOut, nil))
 		workersErr = errOut
 	}
+	defer func() {
+		if err != nil && ctx.Err() == nil && !o.verbose {
+			err = fmt.Errorf("%w\nthe workers' last words:\n%s", err, said)
+		}
+	}()
 	db, err := openDatabase(ctx, log)
 	if err != nil {
 		return nil, err
@@ -56,7 +62,7 @@ func play(ctx context.Context, o options, hire hire, out, errOut io.Writer) (r *
 	crew := newCrew(job{Addr: db.emulator.Addr(), Database: db.name, Seed: o.seed}, hire, workersErr)
 	r.crew = crew
 	r.chaos = &chaos{crew: crew, recoveries: r.recoveries, pause: db.pauser(), seed: o.seed}
-	defer func() { err = errors.Join(err, crew.stop(ctx)) }()
+	defer func() { err = errors.Join(err, crew.stop(ctx)) }() // again, if it was stopped before, which does nothing
 	for range o.workers {
 		if err := crew.start(); err != nil {
 			return nil, err
@@ -72,7 +78,10 @@ func play(ctx context.Context, o options, hire hire, out, errOut io.Writer) (r *
 		return nil, err
 	}
 	r.took = time.Since(began)
-	r.figures = r.crew.figures()
+	if err := crew.stop(ctx); err != nil { // what they do as they stop is judged too
+		return nil, err
+	}
+	r.figures = crew.figures()
 	found, err := r.find(ctx, db)
 	if err != nil {
 		return nil, err

@@ -107,7 +107,7 @@ func (p *producers) sendChunk(ctx context.Context, name string, ids []string, di
 			return fmt.Errorf("messages could not be sent for %v: %w", drainLimit, err)
 		}
 		p.again.Add(1)
-		time.Sleep(time.Duration(dice.Int64N(int64(sendPause))))
+		_ = sleep(ctx, time.Duration(dice.Int64N(int64(sendPause))))
 	}
 }
 
