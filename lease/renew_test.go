@@ -175,16 +175,28 @@ func (c *countsRenewals) Renew(ctx context.Context, tokens []string) (map[string
 	return c.Memory.Renew(ctx, tokens)
 }
 
+// slowRenewals answers a renewal after a while, as a service does: only what is under way can be shared.
+type slowRenewals struct {
+	*queuetest.Memory
+}
+
+func (s slowRenewals) Renew(ctx context.Context, tokens []string) (map[string]backend.Renewal, error) {
+	renewals, err := s.Memory.Renew(ctx, tokens)
+	time.Sleep(time.Millisecond)
+	return renewals, err
+}
+
 // All that came is renewed by one call, and all that is held by one call a tick.
 func TestRenewalsAreBatched(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := memory(t)
+		q := queue.FromBackend(slowRenewals{m})
 		const n = 50
 		var ids []int64
 		for i := range int64(n) {
 			ids = append(ids, i)
 		}
-		r := start(t, m.Queue(), Config{})
+		r := start(t, q, Config{})
 		held := make(chan *Held)
 		for range n {
 			go func() {
@@ -194,7 +206,7 @@ func TestRenewalsAreBatched(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		send(t, m.Queue(), ids...)
+		send(t, q, ids...)
 		var all []*Held
 		for range n {
 			all = append(all, <-held)
