@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"cloud.google.com/go/longrunning/autogen/longrunningpb"
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"cloud.google.com/go/spanner/admin/instance/apiv1/instancepb"
 	"google.golang.org/grpc"
@@ -32,7 +31,10 @@ var (
 	operationsService = grpc.ServiceDesc{
 		ServiceName: "google.longrunning.Operations",
 		HandlerType: (*any)(nil),
-		Streams:     []grpc.StreamDesc{unary("GetOperation", (*Server).getOperation)},
+		Streams: []grpc.StreamDesc{
+			unary("GetOperation", (*Server).getOperation),
+			unary("ListOperations", (*Server).listOperations),
+		},
 	}
 )
 
@@ -66,15 +68,4 @@ func (s *Server) forgetDatabase(ctx context.Context, database string) {
 	s.dialects.forget(database)
 	s.expiry.Forget(database)
 	s.pool.Drop(database)
-}
-
-func (s *Server) getOperation(ctx context.Context, req *longrunningpb.GetOperationRequest) (*longrunningpb.Operation, error) {
-	if op := s.declared.whole(req.GetName()); op != nil {
-		return op, nil
-	}
-	op, err := longrunningpb.NewOperationsClient(s.conn).GetOperation(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	return s.declared.restore(op), nil
 }

@@ -3,6 +3,7 @@ package front
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
@@ -35,8 +36,10 @@ func (d *declared) add(name string, c change) {
 	if d.of == nil {
 		d.of = make(map[string]change)
 	}
+	if _, known := d.of[name]; !known {
+		d.order = append(d.order, name)
+	}
 	d.of[name] = c
-	d.order = append(d.order, name)
 	if len(d.order) > maxDeclared {
 		delete(d.of, d.order[0])
 		d.order = d.order[1:]
@@ -50,10 +53,11 @@ func (d *declared) find(name string) (change, bool) {
 	return c, ok
 }
 
-// remember notes the statements of an operation and shows them in it.
+// remember notes the statements of an operation and shows them in it. An emulator that was started anew gives the names
+// of operations once more, so an earlier note under that name is of the past.
 func (d *declared) remember(op *longrunningpb.Operation, statements []string) *longrunningpb.Operation {
 	var m databasepb.UpdateDatabaseDdlMetadata
-	if op.GetMetadata().UnmarshalTo(&m) == nil && slices.Equal(m.GetStatements(), statements) {
+	if _, noted := d.find(op.GetName()); !noted && op.GetMetadata().UnmarshalTo(&m) == nil && slices.Equal(m.GetStatements(), statements) {
 		return op
 	}
 	d.add(op.GetName(), change{statements: statements})
@@ -111,6 +115,18 @@ func (d *declared) nothingToDo(req *databasepb.UpdateDatabaseDdlRequest) (*longr
 	}
 	d.add(op.Name, change{statements: req.GetStatements(), op: op})
 	return op, nil
+}
+
+// wholeBelow are the operations that the emulator does not know and whose names begin with the prefix, the oldest first.
+func (d *declared) wholeBelow(prefix string) (ops []*longrunningpb.Operation) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, name := range d.order {
+		if op := d.of[name].op; op != nil && strings.HasPrefix(name, prefix) {
+			ops = append(ops, op)
+		}
+	}
+	return ops
 }
 
 // whole is an operation that the emulator does not know, or nil.

@@ -3,6 +3,7 @@ package front_test
 import (
 	"context"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +132,10 @@ func TestOperationsShowWhatWasDeclared(t *testing.T) {
 		again, err := ops.GetOperation(r.ctx(), &longrunningpb.GetOperationRequest{Name: op.GetName()})
 		require.NoError(t, err)
 		require.True(t, proto.Equal(op, again), "%v", again)
+		list, err := ops.ListOperations(r.ctx(), &longrunningpb.ListOperationsRequest{Name: r.database + "/operations"})
+		require.NoError(t, err)
+		require.True(t, slices.ContainsFunc(list.GetOperations(), func(listed *longrunningpb.Operation) bool { return proto.Equal(op, listed) }), "%v", list)
+		require.NotContains(t, list.String(), "panqueue_")
 		return m.GetStatements()
 	}
 	update := func(statements ...string) (*longrunningpb.Operation, error) {

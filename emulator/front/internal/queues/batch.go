@@ -77,13 +77,37 @@ func (b *batch) create(ctx context.Context, s *schema.CreateQueue, sql string) (
 	case exists:
 		return nil, status.Errorf(codes.FailedPrecondition, "Duplicate name in schema: %s.", s.Queue.Name)
 	}
+	queue := backing.New(s.Queue)
+	if err := checkNames(queue); err != nil {
+		return nil, err
+	}
 	if err := b.checkQuota(ctx, s.Queue.Name); err != nil {
 		return nil, err
 	}
-	queue := backing.New(s.Queue)
 	name := strings.ToLower(queue.Name())
 	b.changed[name], b.empty[name] = queue, true
 	return queue.Create(strings.TrimSpace(sql), b.queues.opts.ClockOffset), nil
+}
+
+// checkNames refuses the names that the front keeps its own things under.
+func checkNames(queue *backing.Queue) error {
+	if reserved(queue.Name()) {
+		return errReserved("QUEUE", queue.Name())
+	}
+	for _, c := range queue.Definition.KeyColumns {
+		if backing.ReservedColumn(c.Name) || strings.EqualFold(c.Name, positionName) {
+			return status.Errorf(codes.InvalidArgument, "CREATE QUEUE %s: the column name %s is reserved for what the front keeps of a message.", queue.Name(), c.Name)
+		}
+	}
+	return nil
+}
+
+func reserved(name string) bool {
+	return backing.Reserved(name) || strings.EqualFold(name, roles.Table)
+}
+
+func errReserved(kind, name string) error {
+	return status.Errorf(codes.InvalidArgument, "CREATE %s %s: the name is reserved for what the front keeps of queues and roles.", kind, name)
 }
 
 func (b *batch) alter(ctx context.Context, s *schema.AlterQueue) ([]string, error) {
@@ -145,8 +169,8 @@ func (b *batch) checkOther(sql string) error {
 		return nil
 	}
 	if d.Verb == "CREATE" {
-		if backing.Reserved(d.Name) || strings.EqualFold(d.Name, roles.Table) {
-			return status.Errorf(codes.InvalidArgument, "CREATE %s %s: the name is reserved for what the front keeps of queues and roles.", d.Kind, d.Name)
+		if reserved(d.Name) {
+			return errReserved(d.Kind, d.Name)
 		}
 		return nil
 	}

@@ -21,6 +21,7 @@ import (
 type plan struct {
 	queues   *Queues
 	database string
+	function string // as users know it, for the words of errors
 	params   *structpb.Struct
 	types    map[string]*spannerpb.Type
 
@@ -43,16 +44,16 @@ const (
 // newPlan prepares a statement and has the emulator check it, without any row. tested is how many of the columns the
 // condition may use.
 func (q *Queues) newPlan(ctx context.Context, database string, queue *backing.Queue, s *tvf.Statement, req *spannerpb.ExecuteSqlRequest, rows []backing.Column, tested int) (*plan, error) {
-	names := make([]tvf.Column, len(rows))
+	columns := make([]tvf.Column, len(rows))
 	for i, c := range rows {
-		names[i] = c.Column
+		columns[i] = c.Column
 	}
-	outputs, err := s.Outputs(names)
+	outputs, err := s.Outputs(columns)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	p := &plan{
-		queues: q, database: database, params: req.GetParams(), types: req.GetParamTypes(),
+		queues: q, database: database, function: s.Function.String() + queue.Name(), params: req.GetParams(), types: req.GetParamTypes(),
 		outputs: outputs, where: s.Where, alias: s.Alias, rows: rows, tested: rows[:tested],
 	}
 	if p.alias == "" {
@@ -67,24 +68,6 @@ func (q *Queues) newPlan(ctx context.Context, database string, queue *backing.Qu
 	}
 	q.plans.put(key, p.columns)
 	return p, nil
-}
-
-// check evaluates both statements over no rows: it finds out the result's columns, or what is wrong.
-func (p *plan) check(ctx context.Context) error {
-	rs, err := p.query(ctx, p.selectList(), p.rows, nil)
-	if err != nil {
-		return err
-	}
-	if len(rs.GetRows()) > 0 { // only an aggregate makes a row out of nothing
-		return status.Error(codes.InvalidArgument, "aggregate functions cannot be used with a queue function: its rows are sent one by one")
-	}
-	fields := rs.GetMetadata().GetRowType().GetFields()
-	p.columns = &spannerpb.StructType{Fields: fields[:len(fields)-1]}
-	if p.where == "" {
-		return nil
-	}
-	_, err = p.query(ctx, p.condition(), p.tested, nil)
-	return err
 }
 
 func (p *plan) source() string {

@@ -175,18 +175,18 @@ func TestStatementsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queues.Options{}, taskQueue)
 	for sql, reason := range map[string]string{
-		"SELECT COUNT(*) FROM RECEIVE_Tasks()":                         "aggregate",
-		"SELECT MAX(Id) FROM RECEIVE_Tasks()":                          "aggregate",
+		"SELECT COUNT(*) FROM RECEIVE_Tasks()":                         "aggregate functions cannot",
+		"SELECT MAX(Id) FROM RECEIVE_Tasks()":                          "aggregate functions cannot",
 		"SELECT Id FROM RECEIVE_Tasks() ORDER BY Id":                   "ORDER BY",
-		"SELECT Nothing FROM RECEIVE_Tasks()":                          "Unrecognized name",
+		"SELECT Nothing FROM RECEIVE_Tasks()":                          "Unrecognized name: Nothing, in the select list of RECEIVE_Tasks",
 		"SELECT Id FROM RECEIVE_Tasks() WHERE Id":                      "BOOL",
-		"SELECT Id FROM RECEIVE_Tasks() WHERE SpannerLeaseToken = ''":  "Unrecognized name",
+		"SELECT Id FROM RECEIVE_Tasks() WHERE SpannerLeaseToken = ''":  "Unrecognized name: SpannerLeaseToken, in the WHERE of RECEIVE_Tasks, which sees Id, Payload, DeliverTime",
 		"SELECT Id FROM RECEIVE_Tasks() WHERE Id = @missing":           "missing",
 		"SELECT Id FROM RECEIVE_Tasks(max_duration => 'soon')":         "not a duration",
 		"SELECT Id FROM RECEIVE_Tasks(max => '5s')":                    "no argument max",
 		"SELECT Id FROM RECEIVE_Tasks('5s')":                           "named arguments",
 		"SELECT Id FROM RENEWLEASE_Tasks(lease_tokens => [])":          "Unrecognized name",
-		"SELECT COUNT(*) FROM RENEWLEASE_Tasks(lease_tokens => [])":    "aggregate",
+		"SELECT COUNT(*) FROM RENEWLEASE_Tasks(lease_tokens => [])":    "aggregate functions cannot",
 		"SELECT * FROM RENEWLEASE_Tasks()":                             "needs the argument",
 		"SELECT SpannerNewLeaseToken FROM RENEWLEASE_Tasks(max => [])": "no argument max",
 	} {
@@ -196,6 +196,7 @@ func TestStatementsThatAreRefused(t *testing.T) {
 		err = b.open(&spannerpb.ExecuteSqlRequest{Sql: sql}).end(t)
 		require.Equal(t, codes.InvalidArgument, status.Code(err), "%s: %v", sql, err)
 		require.ErrorContains(t, err, reason, sql)
+		require.NotContains(t, err.Error(), "spanqueue_", sql)
 	}
 	_, err := b.queues.ServeUnary(t.Context(), b.name, &spannerpb.ExecuteSqlRequest{Sql: "SELECT Id FROM RECEIVE_Tasks()"})
 	require.Equal(t, codes.InvalidArgument, status.Code(err))

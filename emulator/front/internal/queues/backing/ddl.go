@@ -103,6 +103,12 @@ func Reserved(name string) bool {
 	return strings.HasPrefix(name, DeclarationPrefix) || strings.HasPrefix(name, indexPrefix)
 }
 
+// ReservedColumn reports whether the table of a queue has a column of that name besides the declared ones. The emulator
+// does not refuse a table that has two of one name: it dies of it.
+func ReservedColumn(name string) bool {
+	return strings.EqualFold(name, generationColumn) || strings.EqualFold(name, sentColumn)
+}
+
 // Declared reads the queue from the DEFAULT of its declaration. False: it is none.
 func Declared(columnDefault string) (*Queue, bool) {
 	declared, ok := tvf.StringLiteral(columnDefault)
