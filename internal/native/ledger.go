@@ -9,6 +9,7 @@ import (
 	"github.com/spanqueue/spanqueue/internal/backend"
 	"github.com/spanqueue/spanqueue/internal/rowcodec"
 	"github.com/spanqueue/spanqueue/schema"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/api/iterator"
 	"google.golang.org/grpc/codes"
 )
@@ -72,26 +73,26 @@ func (q *Queue) write(key spanner.Key, deliverTime time.Time, r backend.Record) 
 	return spanner.InsertOrUpdate(q.ledger.attemptsTable, q.ledger.attemptsColumns, values)
 }
 
-// CheckLedger implements backend.Ledger.
+// CheckLedger implements backend.Ledger. It asks for both tables at once: every Run waits for it.
 func (q *Queue) CheckLedger(ctx context.Context) error {
-	for _, element := range []struct{ name, table string }{
-		{"schema.Attempts", q.ledger.attemptsTable},
-		{"schema.DeadLetters", q.ledger.deadTable},
-	} {
-		it := q.client.Single().ReadWithOptions(ctx, element.table, spanner.AllKeys(), q.key.Columns(), &spanner.ReadOptions{Limit: 1})
-		_, err := it.Next()
-		it.Stop()
-		switch {
-		case err == nil, err == iterator.Done, spanner.ErrCode(err) == codes.PermissionDenied:
-			// A role may be allowed to write and not to read.
-		case spanner.ErrCode(err) == codes.NotFound:
-			return fmt.Errorf("queue %s: table %s is missing: create it with schema.Apply of %s{Queue: ...}: %w",
-				q.definition.Name, element.table, element.name, err)
-		default:
-			return fmt.Errorf("queue %s: table %s: %w", q.definition.Name, element.table, err)
-		}
+	checks, ctx := errgroup.WithContext(ctx)
+	checks.Go(func() error { return q.checkTable(ctx, "schema.Attempts", q.ledger.attemptsTable) })
+	checks.Go(func() error { return q.checkTable(ctx, "schema.DeadLetters", q.ledger.deadTable) })
+	return checks.Wait()
+}
+
+func (q *Queue) checkTable(ctx context.Context, element, table string) error {
+	it := q.client.Single().ReadWithOptions(ctx, table, spanner.AllKeys(), q.key.Columns(), &spanner.ReadOptions{Limit: 1})
+	_, err := it.Next()
+	it.Stop()
+	switch {
+	case err == nil, err == iterator.Done, spanner.ErrCode(err) == codes.PermissionDenied:
+		return nil // a role may be allowed to write and not to read
+	case spanner.ErrCode(err) == codes.NotFound:
+		return fmt.Errorf("queue %s: table %s is missing: create it with schema.Apply of %s{Queue: ...}: %w",
+			q.definition.Name, table, element, err)
 	}
-	return nil
+	return fmt.Errorf("queue %s: table %s: %w", q.definition.Name, table, err)
 }
 
 // readRows reads the records of the deliveries' keys and keeps them locked until the transaction ends.
@@ -112,10 +113,10 @@ func (q *Queue) readRows(ctx context.Context, t *spanner.ReadWriteTransaction, d
 
 // Begin implements backend.Ledger.
 func (q *Queue) Begin(ctx context.Context, ds []backend.Delivery) ([]backend.Record, error) {
-	var before []backend.Record
+	var known []backend.Record   // by the last run that came to its commit
 	targets := make(map[int]int) // the starts that an earlier run of the function wanted on record, by index
 	_, err := q.client.ReadWriteTransactionWithOptions(ctx, func(ctx context.Context, t *spanner.ReadWriteTransaction) error {
-		before = make([]backend.Record, len(ds))
+		before := make([]backend.Record, len(ds))
 		rows, err := q.readRows(ctx, t, ds)
 		if err != nil {
 			return err
@@ -141,12 +142,13 @@ func (q *Queue) Begin(ctx context.Context, ds []backend.Delivery) ([]backend.Rec
 			targets[i] = counted.Starts
 			writes = append(writes, q.write(d.Key, d.DeliverTime, counted))
 		}
+		known = before
 		return t.BufferWrite(writes)
 	}, backend.TxOptions{Tag: q.tag("attempts")}.Transaction())
 	if err != nil {
-		return nil, fmt.Errorf("queue: count the starts of %d messages of %s: %w", len(ds), q.definition.Name, err)
+		return known, fmt.Errorf("queue: count the starts of %d messages of %s: %w", len(ds), q.definition.Name, err)
 	}
-	return before, nil
+	return known, nil
 }
 
 // dropStale takes those records out of rows that are of an earlier message, although they are for a later time: a message
@@ -200,6 +202,9 @@ func (q *Queue) TakeBack(ctx context.Context, d backend.Delivery) error {
 		r, found := rows[rowcodec.ID(d.Key)]
 		if !found || !r.deliverTime.Equal(d.DeliverTime) || r.record.Starts == 0 || r.record.Starts == target {
 			return nil // nothing is on record for it, or the commit of the run before has landed
+		}
+		if d.Record != nil && r.record.Starts <= d.Record.Starts {
+			return nil // the start never came to be: those on record are others'
 		}
 		r.record.Starts--
 		target = r.record.Starts
