@@ -86,6 +86,7 @@ func TestMayRunAgain(t *testing.T) {
 	}
 	require.True(t, mayRunAgain(status.Error(codes.NotFound, "x"), 1))
 	require.False(t, mayRunAgain(status.Error(codes.NotFound, "x"), 2))
+	require.False(t, mayRunAgain(status.Error(codes.Internal, "grpc: error while marshaling: string field contains invalid UTF-8"), 1))
 	require.True(t, mayRunAgain(context.DeadlineExceeded, 1))
 	require.True(t, mayRunAgain(errors.Join(errCommitTimeout, context.Canceled), 1))
 }

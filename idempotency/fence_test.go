@@ -89,6 +89,65 @@ func TestStaleGenerationIsRefused(t *testing.T) {
 	require.Zero(t, b.points(t))
 }
 
+// A generation alone would not do: counting starts anew when a record is gone,
+// given up before its first step or swept after its retention, and its key is
+// claimed again. The owner's token tells the two lives apart.
+func TestStaleOwnerOfAFormerLifeIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, idempotency.Config{})
+	second := make(chan error, 1)
+	begun, finish := make(chan struct{}), make(chan struct{})
+	_, err := b.store.Steps(t.Context(), ride, payload("p"), func(ctx context.Context, run *idempotency.Run) error {
+		_, err := b.client.Apply(ctx, []*spanner.Mutation{spanner.Delete("Operations", spanner.Key{ride.Scope, ride.Name, ride.Key})})
+		require.NoError(t, err)
+		go func() {
+			_, err := b.newStore(t, idempotency.Config{}).Steps(t.Context(), ride, payload("p"), func(ctx context.Context, run *idempotency.Run) error {
+				close(begun)
+				<-finish
+				return run.Complete(ctx, effect(idempotency.Result{Code: 2}))
+			})
+			second <- err
+		}()
+		<-begun
+		require.EqualValues(t, 1, b.generation(t, ride), "the record is of the same generation")
+		return run.Complete(ctx, effect(idempotency.Result{Code: 1}))
+	})
+	require.ErrorIs(t, err, idempotency.ErrNotOwner)
+	require.Zero(t, b.points(t))
+	close(finish)
+	require.NoError(t, <-second)
+	require.EqualValues(t, 1, b.points(t))
+}
+
+// Each owner is one generation on, also across an expiry that no sweep has come
+// by: that life's owners must not count anew.
+func TestGenerationCountsOwners(t *testing.T) {
+	t.Parallel()
+	b, p := newTrip(t, idempotency.Config{})
+	p.crash = "ride"
+	for want := int64(1); want <= 3; want++ {
+		_, err := p.order(t.Context())
+		require.ErrorIs(t, err, errCrash)
+		require.Equal(t, want, b.generation(t, ride))
+	}
+	p.crash = ""
+	_, err := p.order(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 4, b.generation(t, ride))
+	b.age(t, ride, 49*time.Hour)
+	_, err = b.store.Do(t.Context(), ride, payload("p"), nothing)
+	require.NoError(t, err)
+	require.EqualValues(t, 5, b.generation(t, ride))
+}
+
+func (b *bench) generation(t *testing.T, op idempotency.Operation) (n int64) {
+	t.Helper()
+	row, err := b.client.Single().ReadRow(t.Context(), "Operations", spanner.Key{op.Scope, op.Name, op.Key}, []string{"Generation"})
+	require.NoError(t, err)
+	require.NoError(t, row.Column(0, &n))
+	return n
+}
+
 // Release clears an owner by name: a stale one's does not clear the next one's.
 func TestStaleOwnerDoesNotReleaseItsSuccessor(t *testing.T) {
 	t.Parallel()

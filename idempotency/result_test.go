@@ -34,7 +34,7 @@ func TestRefusalDropsTheEffectAndIsKept(t *testing.T) {
 	require.Zero(t, b.points(t))
 }
 
-func TestResultTooLarge(t *testing.T) {
+func TestResultThatCannotBeKept(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, idempotency.Config{MaxBody: 10})
 	for _, c := range []struct {
@@ -44,6 +44,8 @@ func TestResultTooLarge(t *testing.T) {
 		{idempotency.Result{Body: make([]byte, 11)}, idempotency.ErrTooLarge},
 		{idempotency.Result{Type: strings.Repeat("t", 256)}, idempotency.ErrInvalid},
 		{idempotency.Result{ResourceID: strings.Repeat("r", 1025)}, idempotency.ErrInvalid},
+		{idempotency.Result{Type: "text/caf\xe9"}, idempotency.ErrInvalid},
+		{idempotency.Result{ResourceID: "/caf\xe9"}, idempotency.ErrInvalid},
 	} {
 		_, err := b.store.Do(t.Context(), op, payload("p"), effect(c.result))
 		require.ErrorIs(t, err, c.want)

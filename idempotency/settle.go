@@ -9,6 +9,8 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"google.golang.org/grpc/codes"
+
+	"github.com/spanqueue/spanqueue/internal/txstate"
 )
 
 const (
@@ -79,7 +81,9 @@ func mayRunAgain(err error, run int) bool {
 		return true
 	}
 	switch spanner.ErrCode(err) {
-	case codes.DeadlineExceeded, codes.Canceled, codes.Unavailable, codes.Internal, codes.Unknown:
+	case codes.Internal:
+		return !txstate.NeverSent(err)
+	case codes.DeadlineExceeded, codes.Canceled, codes.Unavailable, codes.Unknown:
 		return true
 	case codes.NotFound:
 		// Either the server has forgotten the transaction, or a write of the

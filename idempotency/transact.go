@@ -10,6 +10,9 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/spanqueue/spanqueue/internal/txstate"
 )
 
 // errNothingToWrite is returned by a transaction function that has found all
@@ -79,8 +82,8 @@ func (s *Store) transact(ctx context.Context, tag string, timeout time.Duration,
 			asked = true
 			g.close()
 			return nil
-		case spanner.ErrCode(own) == codes.Aborted:
-			return own // the client waits as long as it says, and runs f again
+		case aborted(tx, own):
+			return abortedError(own)
 		default:
 			asked = asked && errors.Is(own, errUnread)
 			return errRolledBack
@@ -101,6 +104,32 @@ func (s *Store) transact(ctx context.Context, tag string, timeout time.Duration,
 		return ending{err: withCause(base, err), asked: asked}
 	}
 	return ending{at: resp.CommitTs.UTC()}
+}
+
+// aborted says whether own, the error of a txFunc, comes from the database's
+// abort. Only the database's word counts: a function that makes up an ABORTED of
+// its own would be run for ever, and one that has flattened the database's into
+// a text would not be run again.
+func aborted(tx *spanner.ReadWriteTransaction, own error) bool {
+	switch {
+	case errors.Is(own, errNothingToWrite):
+		return false
+	case errors.Is(own, errUnread):
+		// Our own first statement. When it fails, the client makes an ABORTED
+		// up to have the function run again without an inline begin.
+		return spanner.ErrCode(own) == codes.Aborted
+	default:
+		return txstate.Aborted(tx)
+	}
+}
+
+// abortedError makes the client run the function again: after as long as the
+// database has said, if that is still in err.
+func abortedError(err error) error {
+	if spanner.ErrCode(err) == codes.Aborted {
+		return err
+	}
+	return status.Error(codes.Aborted, "idempotency: the database aborted the transaction")
 }
 
 // withCause adds to err why ctx has ended: the client's own errors say only

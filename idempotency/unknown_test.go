@@ -226,49 +226,34 @@ func TestLostAnswerAndTheCallerGone(t *testing.T) {
 // After an unknown commit, the record that is found may be another request's.
 func TestMismatchAfterAnUnknownCommit(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, idempotency.Config{})
-	b.fault(t, fault.Rule{Method: "Commit", Tag: "spanqueue-do", Nth: 1, Do: fault.Before(codes.Unknown, "unknown")})
-	look := b.fault(t, fault.Rule{Method: "StreamingRead", Match: looksAtARecord, Nth: 1, Do: fault.Hold()})
-	done := make(chan error, 1)
-	go func() {
-		_, err := b.store.Do(t.Context(), op, payload("p"), effect(idempotency.Result{}))
-		done <- err
-	}()
-	require.NoError(t, look.Wait(t.Context()))
-	_, err := b.store.Do(t.Context(), op, payload("other"), effect(idempotency.Result{}))
-	require.NoError(t, err)
-	look.Release()
-	require.ErrorIs(t, <-done, idempotency.ErrMismatch)
-	require.EqualValues(t, 1, b.points(t))
-}
-
-// What the database refuses for the effect's own writes is the effect's error.
-func TestRefusedWritesAreTheEffectsError(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name  string
-		write *spanner.Mutation
-		code  codes.Code
-		runs  int
-	}{
-		{"ALREADY_EXISTS", spanner.Insert("Accounts", []string{"Id", "Points"}, []any{"a", 1}), codes.AlreadyExists, 1},
-		// The same code is also a server's that has forgotten the transaction.
-		{"NOT_FOUND", spanner.Update("Accounts", []string{"Id", "Points"}, []any{"nobody", 1}), codes.NotFound, 2},
-		{"FAILED_PRECONDITION", spanner.InsertOrUpdate("Accounts", []string{"Id", "Points"}, []any{"b", nil}), codes.FailedPrecondition, 1},
+	for tag, run := range map[string]func(*bench) error{
+		"spanqueue-do": func(b *bench) error {
+			_, err := b.store.Do(t.Context(), op, payload("p"), effect(idempotency.Result{}))
+			return err
+		},
+		"spanqueue-claim": func(b *bench) error {
+			_, err := b.store.Steps(t.Context(), op, payload("p"), func(context.Context, *idempotency.Run) error {
+				t.Error("ran under another request's claim")
+				return errCrash
+			})
+			return err
+		},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(tag, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, idempotency.Config{})
-			runs := 0
-			_, err := b.store.Do(t.Context(), op, payload("p"), func(ctx context.Context, tx *spanner.ReadWriteTransaction) (idempotency.Result, error) {
-				runs++
-				return idempotency.Result{}, errors.Join(addPoint(ctx, tx), tx.BufferWrite([]*spanner.Mutation{c.write}))
-			})
-			require.Equal(t, c.code, spanner.ErrCode(err))
-			require.NotErrorIs(t, err, idempotency.ErrUnresolved)
-			require.Equal(t, c.runs, runs)
-			require.Zero(t, b.points(t))
-			require.Zero(t, b.records(t))
+			b.fault(t, fault.Rule{Method: "Commit", Tag: tag, Nth: 1, Do: fault.Before(codes.Unknown, "unknown")})
+			look := b.fault(t, fault.Rule{Method: "StreamingRead", Match: looksAtARecord, Nth: 1, Do: fault.Hold()})
+			done := make(chan error, 1)
+			go func() { done <- run(b) }()
+			require.NoError(t, look.Wait(t.Context()))
+			_, err := b.store.Do(t.Context(), op, payload("other"), effect(idempotency.Result{}))
+			require.NoError(t, err)
+			reads := b.count(t, fault.Rule{Method: "StreamingRead", Tag: tag})
+			look.Release()
+			require.ErrorIs(t, <-done, idempotency.ErrMismatch)
+			require.Zero(t, reads.Matched(), "what was found was not believed")
+			require.EqualValues(t, 1, b.points(t))
 		})
 	}
 }

@@ -38,6 +38,10 @@ func (s *Store) own(r *record, owner string) {
 // finish makes r final. The steps are of no more use.
 func (s *Store) finish(r *record, end state, result Result) error {
 	switch {
+	case !utf8.ValidString(result.Type):
+		return fmt.Errorf("%w: Result.Type is not valid UTF-8, which the database's STRING needs: %q", ErrInvalid, result.Type)
+	case !utf8.ValidString(result.ResourceID):
+		return fmt.Errorf("%w: Result.ResourceID is not valid UTF-8, which the database's STRING needs: %q", ErrInvalid, result.ResourceID)
 	case utf8.RuneCountInString(result.Type) > maxResultType:
 		return fmt.Errorf("%w: Result.Type has more than %d characters", ErrInvalid, maxResultType)
 	case utf8.RuneCountInString(result.ResourceID) > maxResourceID:
