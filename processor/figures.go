@@ -12,7 +12,8 @@ type Figures struct {
 	Deliveries map[Outcome]int64
 	// Runs counts the transactions that were begun, for handlers and for fates.
 	Runs int64
-	// Aborts counts the transactions that were begun again, mostly because the database had aborted them.
+	// Aborts counts the transactions that were begun again since nothing of them was kept: the database had aborted them,
+	// nearly always, or their commits were lost on the way in a manner that Google's client takes for an abort.
 	Aborts int64
 	// UnknownCommits counts the commits whose outcome was unknown at first.
 	UnknownCommits int64

@@ -23,9 +23,6 @@ type ResolveOptions struct {
 	Tag string
 }
 
-// resolvePause is the widest pause before the next question or the next run.
-const resolvePause = 250 * time.Millisecond
-
 // Resolve runs a read-write transaction of the caller's own until it is known what became of it, also when the commit's
 // answer is lost: the way the processor settles its messages, for transactions that acknowledge none. It returns nil when
 // the transaction has committed, and f's error, or the database's refusal, when nothing was kept.
@@ -36,16 +33,21 @@ const resolvePause = 250 * time.Millisecond
 // that it then moves on. A key that is made once before the call and looked up by landed serves both.
 //
 // Resolve blocks until then, or until ctx ends; give it a ctx that outlives the request which asked for the work. When ctx
-// ends first the error wraps ErrUnresolved if a commit may have landed.
+// ends first the error wraps ErrUnresolved if a commit may have landed. Between its questions and runs it pauses, longer and
+// longer, up to 5 s. Options that make no sense are refused with an error that wraps ErrInvalid, before anything is run.
 func Resolve(ctx context.Context, client *spanner.Client, f func(context.Context, *spanner.ReadWriteTransaction) error,
 	landed func(context.Context) (bool, error), o ResolveOptions) error {
 	if o.CommitTimeout == 0 {
 		o.CommitTimeout = defaultCommitTimeout
 	}
+	if client == nil || f == nil || landed == nil {
+		return fmt.Errorf("%w: Resolve needs a client, a function, and one that asks whether it has landed", ErrInvalid)
+	}
 	if o.CommitTimeout < 0 {
 		return fmt.Errorf("%w: ResolveOptions.CommitTimeout is %v, it must not be negative", ErrInvalid, o.CommitTimeout)
 	}
 	open := false // a commit may have landed
+	var pauses settle.Pauses
 	for {
 		sent, sentBefore, err := commitOnce(ctx, client, f, o)
 		if err == nil {
@@ -55,7 +57,7 @@ func Resolve(ctx context.Context, client *spanner.Client, f func(context.Context
 		if !open {
 			return err
 		}
-		yes, probeErr := ask(ctx, landed)
+		yes, probeErr := ask(ctx, landed, &pauses)
 		switch {
 		case probeErr != nil:
 			return fmt.Errorf("%w: %w", ErrUnresolved, errors.Join(err, probeErr))
@@ -64,7 +66,7 @@ func Resolve(ctx context.Context, client *spanner.Client, f func(context.Context
 		case !sent || !settle.MayHaveLanded(err):
 			return err // it has not landed, and the last word was a refusal
 		}
-		if !pauseUpTo(ctx, resolvePause) {
+		if !pauses.Wait(ctx, err, time.Time{}) {
 			return fmt.Errorf("%w: %w", ErrUnresolved, err)
 		}
 	}
@@ -97,12 +99,12 @@ func commitOnce(ctx context.Context, client *spanner.Client, f func(context.Cont
 }
 
 // ask asks until it is answered, or ctx ends.
-func ask(ctx context.Context, landed func(context.Context) (bool, error)) (bool, error) {
+func ask(ctx context.Context, landed func(context.Context) (bool, error), pauses *settle.Pauses) (bool, error) {
 	for {
 		one, cancel := context.WithTimeout(ctx, 10*time.Second)
 		yes, err := landed(one)
 		cancel()
-		if err == nil || !pauseUpTo(ctx, resolvePause) {
+		if err == nil || !pauses.Wait(ctx, err, time.Time{}) {
 			return yes, err
 		}
 	}

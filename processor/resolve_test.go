@@ -81,5 +81,9 @@ func TestResolveErrors(t *testing.T) {
 		func(context.Context) (bool, error) { cancel(); return false, nil }, processor.ResolveOptions{Tag: "lost"})
 	require.ErrorIs(t, err, processor.ErrUnresolved)
 	require.Zero(t, w.effects("x"))
-	require.ErrorIs(t, processor.Resolve(t.Context(), w.client, nil, nil, processor.ResolveOptions{CommitTimeout: -1}), processor.ErrInvalid)
+	nothing := func(context.Context, *spanner.ReadWriteTransaction) error { t.Error("run without need"); return nil }
+	require.ErrorIs(t, processor.Resolve(t.Context(), w.client, nothing, never, processor.ResolveOptions{CommitTimeout: -1}), processor.ErrInvalid)
+	require.ErrorIs(t, processor.Resolve(t.Context(), w.client, nothing, nil, processor.ResolveOptions{}), processor.ErrInvalid)
+	require.ErrorIs(t, processor.Resolve(t.Context(), w.client, nil, never, processor.ResolveOptions{}), processor.ErrInvalid)
+	require.ErrorIs(t, processor.Resolve(t.Context(), nil, nothing, never, processor.ResolveOptions{}), processor.ErrInvalid)
 }

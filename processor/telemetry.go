@@ -72,7 +72,7 @@ func newTelemetry(c Config, queueName string) (*telemetry, error) {
 		return nil, err
 	}
 	if t.aborts, err = t.meter.Int64Counter("spanqueue.transaction.aborts", metric.WithUnit("{transaction}"),
-		metric.WithDescription("Transactions that were begun again, mostly because the database had aborted them.")); err != nil {
+		metric.WithDescription("Transactions that were begun again since nothing of them was kept, nearly always because the database had aborted them.")); err != nil {
 		return nil, err
 	}
 	t.unknown, err = t.meter.Int64Counter("spanqueue.commit.unknown", metric.WithUnit("{commit}"),

@@ -46,11 +46,12 @@ func (x *Batch) Run(ctx context.Context) BatchVerdict {
 	v := BatchVerdict{Results: make([]Result, len(x.Deliveries))}
 	r := batchRun{held: complement(nil, len(x.Deliveries)), sent: make([]bool, len(x.Deliveries))}
 	var giveUp time.Time
+	var pauses Pauses
 	for {
 		r.try = try{}
 		x.once(ctx, &r)
 		v.Runs += r.runs
-		v.Aborts += r.aborts()
+		v.Aborts += r.aborts(false) // a read that finds nothing does not fail
 		result, known := r.result(v.Unknown > 0)
 		if r.try.sent && r.err != nil && !MayHaveLanded(r.err) {
 			result, known = Refused, true
@@ -69,7 +70,7 @@ func (x *Batch) Run(ctx context.Context) BatchVerdict {
 		if giveUp.IsZero() {
 			giveUp = time.Now().Add(x.ResolveTimeout)
 		}
-		if !time.Now().Before(giveUp) || !pause(ctx, rerunPause) {
+		if !pauses.Wait(ctx, r.err, giveUp) {
 			v.Err = r.err
 			return x.verdict(v, &r, Unresolved)
 		}

@@ -113,3 +113,27 @@ func TestMayHaveLanded(t *testing.T) {
 		"it was never sent")
 	require.True(t, MayHaveLanded(status.Error(codes.Internal, "something broke")))
 }
+
+// A run that follows a commit which landed, or an acknowledgement that missed, is no abort.
+func TestAbortsAreCounted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		try            try
+		missBeginsAnew bool
+		want           int
+	}{
+		"one run":                      {try{runs: 1}, true, 0},
+		"no run":                       {try{}, true, 0},
+		"two aborts":                   {try{runs: 3}, true, 2},
+		"a miss":                       {try{runs: 2, missed: true}, true, 0},
+		"an abort and a miss":          {try{runs: 3, missed: true}, true, 1},
+		"landed, answered as a reset":  {try{runs: 3, missed: true, sentBefore: true}, true, 0},
+		"lost on its way":              {try{runs: 2, sentBefore: true}, true, 1},
+		"batch: a miss":                {try{runs: 1, missed: true}, false, 0},
+		"batch: an abort and a miss":   {try{runs: 2, missed: true}, false, 1},
+		"batch: landed, as a reset":    {try{runs: 2, missed: true, sentBefore: true}, false, 0},
+		"batch: landed after an abort": {try{runs: 3, missed: true, sentBefore: true}, false, 1},
+	} {
+		require.Equal(t, c.want, c.try.aborts(c.missBeginsAnew), name)
+	}
+}

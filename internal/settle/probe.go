@@ -2,7 +2,6 @@ package settle
 
 import (
 	"context"
-	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -11,16 +10,12 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-const (
-	// probeTimeout bounds one probe: the client would ask again for ever.
-	probeTimeout = 10 * time.Second
-	// probePause is the widest pause before the next probe.
-	probePause = time.Second
-)
+// probeTimeout bounds one probe: the client would ask again for ever.
+const probeTimeout = 10 * time.Second
 
 // probe asks until it is answered whether the delivery is still in the queue, or until giveUp. A role that may not read
 // the queue cannot ask: the delivery then counts as present, since running again is always safe.
-func (x *Tx) probe(ctx context.Context, giveUp time.Time) (backend.Presence, error) {
+func (x *Tx) probe(ctx context.Context, giveUp time.Time, pauses *Pauses) (backend.Presence, error) {
 	for {
 		timeout := min(probeTimeout, max(time.Until(giveUp), time.Millisecond))
 		probeCtx, cancel := context.WithTimeout(ctx, timeout)
@@ -31,24 +26,9 @@ func (x *Tx) probe(ctx context.Context, giveUp time.Time) (backend.Presence, err
 			return presence, nil
 		case spanner.ErrCode(err) == codes.PermissionDenied:
 			return backend.Present, nil
-		case !time.Now().Before(giveUp) || !pause(ctx, min(probePause, time.Until(giveUp))):
+		case !pauses.Wait(ctx, err, giveUp):
 			return backend.Present, err
 		}
-	}
-}
-
-// pause waits for a random part of d and reports false if ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(rand.N(d) + 1)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -58,7 +58,8 @@ type Verdict struct {
 	Result Result
 	// Err says why; it is nil for Committed and Settled, and the body's own error for BodyFailed.
 	Err error
-	// Runs counts how often the function ran, Aborts how often that was because the database had aborted it.
+	// Runs counts how often the function ran, Aborts how often that was because nothing of the run before was kept: the
+	// database had aborted it, nearly always, or a commit got lost on its way in a manner that Google's client takes as such.
 	Runs, Aborts int
 	// Unknown counts the commits whose outcome was unknown at first.
 	Unknown int
@@ -73,18 +74,16 @@ var (
 	errCommitTimeout = errors.New("spanqueue: the commit was not answered in time")
 )
 
-// rerunPause is the widest pause before a transaction whose outcome is unknown is run again.
-const rerunPause = 50 * time.Millisecond
-
 // Run runs the transaction, and again while that is safe and needed. It blocks until the outcome is known or cannot be
 // learned within the bounds; ctx should outlive a stop of the program's loop.
 func (x *Tx) Run(ctx context.Context) Verdict {
 	var v Verdict
 	var giveUp time.Time // when to stop asking; set once an outcome is unknown
+	var pauses Pauses
 	for {
 		t := x.once(ctx)
 		v.Runs += t.runs
-		v.Aborts += t.aborts()
+		v.Aborts += t.aborts(true)
 		if r, known := t.result(v.Unknown > 0); known {
 			v.Result, v.Err = r, t.err
 			switch r {
@@ -107,7 +106,7 @@ func (x *Tx) Run(ctx context.Context) Verdict {
 		if giveUp.IsZero() {
 			giveUp = time.Now().Add(x.ResolveTimeout)
 		}
-		presence, err := x.probe(ctx, giveUp)
+		presence, err := x.probe(ctx, giveUp, &pauses)
 		switch {
 		case err != nil:
 			v.Result, v.Err = Unresolved, errors.Join(t.err, err)
@@ -118,7 +117,7 @@ func (x *Tx) Run(ctx context.Context) Verdict {
 		case t.sent && !MayHaveLanded(t.err):
 			v.Result, v.Err = Refused, t.err
 			return v
-		case !time.Now().Before(giveUp) || !pause(ctx, rerunPause):
+		case !pauses.Wait(ctx, t.err, giveUp):
 			v.Result, v.Err = Unresolved, t.err
 			return v
 		}
@@ -157,12 +156,18 @@ func (t try) result(unknownBefore bool) (Result, bool) {
 	return Unresolved, false
 }
 
-// aborts returns how often the database made the function run again. A first statement that misses does so too, once.
-func (t try) aborts() int {
-	if t.missed {
-		return max(0, t.runs-2)
+// aborts returns how often the function ran again because nothing of a run was kept. Two other reasons are seen by the
+// acknowledgement that misses: the commit of the run before has landed, and its answer was one after which Google's client
+// runs the function again; and, where that begins the transaction, the miss itself, which makes the client begin anew.
+func (t try) aborts(missBeginsAnew bool) int {
+	n := t.runs - 1
+	if t.missed && t.sentBefore {
+		n--
 	}
-	return max(0, t.runs-1)
+	if t.missed && missBeginsAnew {
+		n--
+	}
+	return max(0, n)
 }
 
 func (x *Tx) once(ctx context.Context) try {
