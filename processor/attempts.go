@@ -63,19 +63,15 @@ func (a *attempts) begin(ctx context.Context, messages []*queue.Message) ([]*att
 		return all, nil
 	}
 	before, err := a.starts.begin(ctx, deliveries)
-	if err != nil {
-		// The handler will not be started, but the count may have landed, or may yet. Taken back it is too low by one at worst,
-		// and a message that kills its process gets one more try; left, it would bury messages that were never started.
-		for _, t := range counted {
-			t.recorded.Store(settle.MayHaveLanded(err))
-		}
-		return all, err
-	}
 	for i, t := range counted {
-		t.before, t.uncounted = before[i], false
-		t.recorded.Store(true)
+		if before != nil {
+			// With an error the handler will not be started, but the count may have landed: it is taken back, if it has.
+			t.before = before[i]
+			t.recorded.Store(err == nil || settle.MayHaveLanded(err))
+		}
+		t.uncounted = err != nil
 	}
-	return all, nil
+	return all, err
 }
 
 // maybeDeliveredBefore says whether the message may have been delivered before, or carries a record of earlier attempts.
@@ -163,5 +159,9 @@ func (t *attempt) takeBack(ctx context.Context) error {
 	if !t.recorded.Load() {
 		return nil
 	}
-	return t.attempts.ledger.TakeBack(ctx, t.message.Delivery())
+	d := t.message.Delivery()
+	if d.Record == nil {
+		d.Record = &t.before
+	}
+	return t.attempts.ledger.TakeBack(ctx, d)
 }

@@ -70,12 +70,13 @@ func (h batchHandler) run(p *Processor, ds []*delivery) {
 	for i, d := range ds {
 		x.Deliveries[i] = d.message.Delivery()
 	}
+	handler := p.caller(ds)
 	x.Body = func(ctx context.Context, tx backend.Tx, held []int) error {
 		messages := make([]*queue.Message, len(held))
 		for i, at := range held {
 			messages[i] = ds[at].message
 		}
-		if err := p.call(ctx, ds, func(ctx context.Context) error { return h.f(ctx, tx.Spanner(), messages) }); err != nil {
+		if err := handler.call(ctx, func(ctx context.Context) error { return h.f(ctx, tx.Spanner(), messages) }); err != nil {
 			return err
 		}
 		for _, at := range held {

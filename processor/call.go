@@ -47,11 +47,11 @@ func (c Call[R]) tune(config *Config) {
 }
 
 func (c Call[R]) run(p *Processor, ds []*delivery) {
-	d := ds[0]
-	d.outcome = c.outcome(p, d)
+	ds[0].outcome = c.outcome(p, ds)
 }
 
-func (c Call[R]) outcome(p *Processor, d *delivery) Outcome {
+func (c Call[R]) outcome(p *Processor, ds []*delivery) Outcome {
+	d := ds[0]
 	if err := d.held.Confirm(p.settling); err != nil {
 		p.log(d, slog.LevelWarn, "the lease could not be renewed before the call; the message is left to it", err)
 		return LeaseLost
@@ -61,7 +61,7 @@ func (c Call[R]) outcome(p *Processor, d *delivery) Outcome {
 	defer cancel()
 	// A run that was given up keeps its result to itself.
 	results := make(chan R, 1)
-	err := p.call(ctx, []*delivery{d}, func(ctx context.Context) error {
+	err := p.caller(ds).call(ctx, func(ctx context.Context) error {
 		result, err := c.Call(ctx, d.held)
 		results <- result
 		return err
@@ -72,8 +72,9 @@ func (c Call[R]) outcome(p *Processor, d *delivery) Outcome {
 	}
 	result := <-results
 	d.held.Settling()
+	settling := p.caller(ds)
 	v := p.settle(d, func(ctx context.Context, tx backend.Tx) error {
-		err := p.call(ctx, []*delivery{d}, func(ctx context.Context) error { return c.Settle(ctx, tx.Spanner(), d.message, result) })
+		err := settling.call(ctx, func(ctx context.Context) error { return c.Settle(ctx, tx.Spanner(), d.message, result) })
 		if err != nil {
 			return err
 		}

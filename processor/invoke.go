@@ -16,6 +16,9 @@ const ignoreGrace = time.Second
 // errIgnoredContext says that a handler was given up.
 var errIgnoredContext = errors.New("processor: the handler did not return within 1s of the end of its context, and was given up; it may still be running")
 
+// errAborted says why a handler that has returned nil, though late, has not done its work.
+var errAborted = errors.New("processor: the handler's transaction was not committed, and it had no more time to run again")
+
 // endedError is a handler's failure to finish before its context ended.
 type endedError struct {
 	cause error // the context's cause
@@ -25,12 +28,40 @@ type endedError struct {
 func (e *endedError) Error() string   { return e.cause.Error() + ": " + e.err.Error() }
 func (e *endedError) Unwrap() []error { return []error{e.cause, e.err} }
 
-// call runs the handler once for the deliveries, in a goroutine of its own, and waits for it, or for its context's end and
-// a grace. Inside a transaction ctx is the transaction function's context: the handler's is a child of it, so that Google's client refuses
+// caller calls the handler for deliveries: once, or once for each run of their transaction.
+type caller struct {
+	processor  *Processor
+	deliveries []*delivery
+	over       error // why a run was the last one: the handler has outlived its time, or our stop's
+}
+
+func (p *Processor) caller(ds []*delivery) *caller { return &caller{processor: p, deliveries: ds} }
+
+// call runs the handler once, in a goroutine of its own, and waits for it, or for its context's end and a grace. Inside a
+// transaction ctx is the transaction function's context: the handler's is a child of it, so that Google's client refuses
 // to nest.
-func (p *Processor) call(ctx context.Context, ds []*delivery, f func(context.Context) error) error {
+//
+// When the database has aborted the transaction of a handler that did not end in its time, the function is run again, and
+// the handler is not: a handler that is too slow for a transaction, or waits for its context's end whatever its statements
+// answer, would have a slot for MaxRuns times its timeout.
+func (c *caller) call(ctx context.Context, f func(context.Context) error) error {
+	if c.over != nil {
+		return c.over
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	err := c.run(ctx, cancel, f)
+	if cause := context.Cause(ctx); cause == ErrHandlerTimeout || cause == ErrDrainTimeout {
+		c.over = err
+		if err == nil { // it may still commit, if it can
+			c.over = &endedError{cause, errAborted}
+		}
+	}
+	return err
+}
+
+func (c *caller) run(ctx context.Context, cancel context.CancelCauseFunc, f func(context.Context) error) error {
+	p, ds := c.processor, c.deliveries
 	timeout := time.AfterFunc(ds[0].policy.HandlerTimeout, func() {
 		for _, d := range ds {
 			d.held.Stop() // a handler that has outrun its time keeps no message

@@ -27,13 +27,15 @@ type Mux struct {
 
 // Route is one kind of message.
 type Route struct {
-	// Handler does the work: Tx, Typed or Call. Batch is refused: a batch would have to be of one kind.
+	// Handler does the work: Tx, Typed, Call, Once or another Mux's. New refuses a Batch, also one that is deeper within:
+	// messages come in the order in which they are due, whatever their kind, so that a batch of one kind would have to wait
+	// for others. Give such a kind a queue of its own.
 	Handler Handler
 	// Concurrency is how many messages of the kind are handled at the same time, up to the processor's; 0 means the
-	// processor's. Messages beyond it wait for each other in slots of the processor, with their leases renewed. Processors that
-	// were given the same handler share the bound.
+	// processor's. Messages beyond it wait for each other in slots of the processor, with their leases renewed. Processors
+	// that were given the same handler share the bound.
 	Concurrency int
-	// Policy is what differs from the processor's Config.
+	// Policy is what differs from the processor's Config, or, in a Mux that is another one's Handler, from the outer route.
 	Policy Policy
 }
 
@@ -136,7 +138,7 @@ func (h *muxHandler) run(p *Processor, ds []*delivery) {
 		d.outcome = h.unknown(p, d, kind)
 		return
 	}
-	d.policy = r.Policy.or(p.config.policy())
+	d.policy = r.Policy.or(d.policy) // a Mux within a Mux goes by the outer route's
 	if r.slots != nil {
 		select {
 		case r.slots <- struct{}{}:

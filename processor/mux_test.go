@@ -154,6 +154,44 @@ func TestMuxUnknownKind(t *testing.T) {
 	require.Equal(t, map[string]string{"n2": "unknown kind: "}, reasons(t, w))
 }
 
+// A Mux may be the handler of another's route. What it leaves open is the outer route's, and then the processor's.
+func TestMuxWithinAMux(t *testing.T) {
+	t.Parallel()
+	w, q := newKinds(t)
+	no := func(context.Context, *spanner.ReadWriteTransaction, *queue.Message) error { return errors.New("no") }
+	inner := processor.Mux{
+		Kind: processor.KeyColumn("Id"),
+		Routes: map[string]processor.Route{
+			"ok":      {Handler: processor.Tx(effectOf)},
+			"default": {Handler: processor.Tx(no)},
+			"own":     {Handler: processor.Tx(no), Policy: processor.Policy{MaxAttempts: 3}},
+		},
+	}
+	mux := processor.Mux{
+		Kind: processor.KeyColumn("Kind"),
+		Routes: map[string]processor.Route{
+			"strict": {Handler: inner.Handler(), Policy: processor.Policy{MaxAttempts: 2}},
+			"usual":  {Handler: inner.Handler()},
+		},
+	}
+	r := w.handle(q, mux.Handler(), maxAttempts(4))
+	sendKind(t, q, "strict", "", "ok", "default", "own")
+	sendKind(t, q, "usual", "", "default")
+	r.outcome(processor.Done, 1)
+	r.outcome(processor.DeadLettered, 3)
+	require.NoError(t, r.stop())
+	require.EqualValues(t, 1, w.effects("ok"))
+	attempts := map[string]int64{}
+	require.NoError(t, w.client.Single().Query(t.Context(), spanner.NewStatement("SELECT Kind, Id, Attempts FROM KindsDeadLetters")).Do(func(r *spanner.Row) error {
+		var kind, id string
+		var n int64
+		err := r.Columns(&kind, &id, &n)
+		attempts[kind+" "+id] = n
+		return err
+	}))
+	require.Equal(t, map[string]int64{"strict default": 2, "strict own": 3, "usual default": 4}, attempts)
+}
+
 func TestProtoPayload(t *testing.T) {
 	t.Parallel()
 	v, err := processor.Proto[*wrapperspb.Int64Value]([]byte{8, 42})
@@ -187,6 +225,8 @@ func TestHandlersThatMakeNoSense(t *testing.T) {
 		"no routes":      {processor.Mux{Kind: kind}.Handler(), "Mux.Routes is empty"},
 		"empty route":    {processor.Mux{Kind: kind, Routes: map[string]processor.Route{"a": {}}}.Handler(), `Mux.Routes["a"]`},
 		"batch in a mux": {processor.Mux{Kind: kind, Routes: map[string]processor.Route{"a": {Handler: processor.Batch(addAll)}}}.Handler(), "Batch"},
+		"batch in a mux in a mux": {processor.Mux{Kind: kind, Routes: map[string]processor.Route{"a": {Handler: processor.Mux{Kind: kind,
+			Routes: map[string]processor.Route{"b": {Handler: processor.Batch(addAll)}}}.Handler()}}}.Handler(), `Mux.Routes["a"]: Mux.Routes["b"]: its Handler is a Batch`},
 		"bad policy": {processor.Mux{Kind: kind, Routes: map[string]processor.Route{"a": {Handler: ok, Policy: processor.Policy{MaxAttempts: -1}}}}.Handler(),
 			"MaxAttempts is -1"},
 	} {

@@ -102,9 +102,10 @@ func (h Once) claim(m *queue.Message) (claim *idempotency.Claim, err error) {
 // settle runs body and leaves the last run's receipt in last. A run that was given up keeps its receipt to itself.
 func (h Once) settle(p *Processor, d *delivery, last *idempotency.Receipt,
 	body func(context.Context, backend.Tx) (idempotency.Receipt, error)) settle.Verdict {
+	handler := p.caller([]*delivery{d})
 	return p.settle(d, func(ctx context.Context, tx backend.Tx) error {
 		receipts := make(chan idempotency.Receipt, 1)
-		err := p.call(ctx, []*delivery{d}, func(ctx context.Context) error {
+		err := handler.call(ctx, func(ctx context.Context) error {
 			receipt, err := body(ctx, tx)
 			receipts <- receipt
 			return err

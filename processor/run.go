@@ -28,9 +28,10 @@ var errAbandoned = errors.New("processor: Run has returned")
 // taken, handlers that have started go on, their leases are renewed and their work is committed. After DrainTimeout their
 // contexts end, and soon after, whatever they do, Run returns.
 //
-// It returns nil when everything that it started has ended, at once an error when a table that it needs is missing, an *AbandonedError when handlers ignored the end of their
-// contexts, ErrRunning when it was called before, and ErrStopped when Shutdown was. Troubles of the database do not end it: it goes on until it is
-// stopped. Only handlers that ignore their contexts, and rollbacks that are under way, may outlive it.
+// It returns nil when everything that it started has ended, an *AbandonedError when handlers ignored the end of their
+// contexts, ErrRunning when it was called before, and ErrStopped when Shutdown was. When a table that it needs is missing
+// it returns an error at once. Other troubles of the database do not end it: it goes on until it is stopped. Only handlers
+// that ignore their contexts, and rollbacks that are under way, may outlive it.
 func (p *Processor) Run(ctx context.Context) error {
 	if !p.state.CompareAndSwap(stateNew, stateRun) {
 		if p.state.Load() == stateStopped {

@@ -21,8 +21,8 @@ type starts struct {
 
 type start struct {
 	deliveries []backend.Delivery
-	done       chan struct{} // closed when before and err are set
-	before     []backend.Record
+	done       chan struct{}    // closed when before and err are set
+	before     []backend.Record // with an error too, when the starts may have been counted
 	err        error
 }
 
@@ -71,9 +71,8 @@ func (s *starts) run(ctx context.Context, batch []*start) {
 	}
 	before, err := s.ledger.Begin(ctx, deliveries)
 	for _, b := range batch {
-		if err != nil {
-			b.err = err
-		} else {
+		b.err = err
+		if before != nil {
 			b.before, before = before[:len(b.deliveries)], before[len(b.deliveries):]
 		}
 		close(b.done)

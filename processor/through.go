@@ -62,8 +62,9 @@ func (h throughHandler) run(p *Processor, ds []*delivery) {
 		d.outcome = p.failed(d, err)
 		return
 	}
+	handler := p.caller(ds)
 	v := p.settleBy(q, d, func(ctx context.Context, tx backend.Tx) error {
-		err := p.call(ctx, ds, func(ctx context.Context) error { return h.f(ctx, tx, d.message) })
+		err := handler.call(ctx, func(ctx context.Context) error { return h.f(ctx, tx, d.message) })
 		if err != nil {
 			return err
 		}

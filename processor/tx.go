@@ -40,8 +40,9 @@ func (h txHandler) tune(*Config) {}
 
 func (h txHandler) run(p *Processor, ds []*delivery) {
 	d := ds[0]
+	handler := p.caller(ds)
 	v := p.settle(d, func(ctx context.Context, tx backend.Tx) error {
-		err := p.call(ctx, ds, func(ctx context.Context) error { return h.f(ctx, tx.Spanner(), d.message) })
+		err := handler.call(ctx, func(ctx context.Context) error { return h.f(ctx, tx.Spanner(), d.message) })
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,8 @@ type Delivery struct {
 	LastOfBatch bool
 	// Priority is the message's priority; 0 on a native queue, which has none.
 	Priority int
-	// Record is what the queue itself keeps of earlier deliveries; nil where it keeps nothing, as a native queue.
+	// Record is what is known of earlier deliveries: from the queue itself where it keeps that, or from Ledger.Begin. Nil
+	// where nobody has asked yet, as with what a native queue has just delivered.
 	Record *Record
 }
 

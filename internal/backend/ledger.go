@@ -33,9 +33,12 @@ type Ledger interface {
 	CheckLedger(context.Context) error
 	// Begin counts a start for each of the deliveries, in one transaction, and returns what was known before it. A record
 	// counts for one delivery; what is on record for another DeliverTime of the same key is not inherited. When the
-	// outcome of its commit is unknown and the function runs again, it does not count a start twice.
+	// outcome of its commit is unknown and the function runs again, it does not count a start twice. With an error that
+	// leaves open whether the starts were counted it returns the records too; without them none was counted.
 	Begin(context.Context, []Delivery) ([]Record, error)
 	// TakeBack undoes Begin for a delivery whose start was nobody's attempt: it was interrupted before it had an outcome.
+	// The delivery's Record is what Begin returned for it: when the record on file shows no more starts than that, the
+	// commit never landed, and nothing is taken back from others.
 	TakeBack(context.Context, Delivery) error
 }
 

@@ -307,3 +307,37 @@ func TestCheckLedgerNamesWhatIsMissing(t *testing.T) {
 		require.ErrorContains(t, err, "schema.Apply")
 	}
 }
+
+// A start whose commit was lost is taken back if it landed, and nobody else's if it did not.
+func TestTakeBackOfALostStart(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault   fault.Rule
+		counted bool // as far as Begin knows
+	}{
+		"landed":            {fault.Rule{Method: "Commit", Do: fault.After(codes.Unknown, "who knows")}, true},
+		"did not land":      {fault.Rule{Method: "Commit", Do: fault.Before(codes.Unknown, "who knows")}, true},
+		"was never written": {fault.Rule{Method: "StreamingRead", Times: 5, Do: fault.Before(codes.Unknown, "who knows")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			d := w.send("m1", time.Time{})
+			w.begin(d) // of a process that was killed
+			c.fault.Tag, c.fault.Nth = "attempts=Tasks", 1
+			h := w.fault(c.fault)
+			known, err := w.Begin(t.Context(), []backend.Delivery{d})
+			require.Equal(t, codes.Unknown, spanner.ErrCode(err), "%v", err)
+			h.Remove()
+			if c.counted {
+				require.Len(t, known, 1)
+				lost := d
+				lost.Record = &known[0]
+				require.NoError(t, w.TakeBack(t.Context(), lost))
+			} else {
+				require.Nil(t, known)
+			}
+			require.Equal(t, 1, w.begin(d)[0].Starts, "the start of the process that was killed stays")
+		})
+	}
+}

@@ -48,11 +48,11 @@ func (m *Memory) CheckLedger(context.Context) error { return nil }
 
 // Begin implements the seam.
 func (m *Memory) Begin(ctx context.Context, ds []backend.Delivery) ([]backend.Record, error) {
-	var before []backend.Record
+	var known []backend.Record  // by the last run that came to its commit
 	wanted := make(map[int]int) // the starts that an earlier run of the function wanted on record, by index
 	err := m.RunTx(ctx, backend.TxOptions{}, func(ctx context.Context, btx backend.Tx) error {
 		t := btx.(*tx)
-		before = make([]backend.Record, len(ds))
+		before := make([]backend.Record, len(ds))
 		for i, d := range ds {
 			r, found, err := t.readRecord(ctx, d)
 			switch {
@@ -72,12 +72,10 @@ func (m *Memory) Begin(ctx context.Context, ds []backend.Delivery) ([]backend.Re
 			wanted[i] = counted.Starts
 			t.writeRecord(d.Key, record{d.DeliverTime, counted})
 		}
+		known = before
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return before, nil
+	return known, err
 }
 
 // TakeBack implements the seam.
@@ -87,6 +85,9 @@ func (m *Memory) TakeBack(ctx context.Context, d backend.Delivery) error {
 		r, found, err := t.readRecord(ctx, d)
 		if err != nil || !found || !r.deliverTime.Equal(d.DeliverTime) || r.Starts == 0 {
 			return err
+		}
+		if d.Record != nil && r.Starts <= d.Record.Starts {
+			return nil // the start never came to be
 		}
 		r.Starts--
 		t.writeRecord(d.Key, r)
