@@ -1,11 +1,9 @@
 package idempotencyhttp_test
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +44,7 @@ func testReplay(t *testing.T, m mode) {
 	w = newWorld(t, m, settings{http: idempotencyhttp.Config{Headers: []string{"x-own"}}})
 	w.play(func(rw http.ResponseWriter, _ *http.Request, _ *spanner.ReadWriteTransaction) error {
 		rw.Header()["X-Own"] = []string{"1", "2"}
+		rw.Header().Set("Content-Encoding", "x-packed")
 		rw.Header().Set("ETag", `"v1"`)
 		_, err := rw.Write([]byte("\n\x00\xff\n"))
 		return err
@@ -53,6 +52,7 @@ func testReplay(t *testing.T, m mode) {
 	w.get(first)
 	r := w.get(first)
 	require.Equal(t, []string{"1", "2"}, r.header["X-Own"])
+	require.Equal(t, "x-packed", r.header.Get("Content-Encoding"), "the body cannot be read without it")
 	require.Empty(t, r.header.Get("ETag"))
 	require.Equal(t, "\n\x00\xff\n", r.body)
 	require.Equal(t, "application/octet-stream", r.header.Get("Content-Type"))
@@ -204,63 +204,6 @@ func testStream(t *testing.T, m mode) {
 		require.Empty(t, r.header.Get("Location"))
 	}
 	require.EqualValues(t, 1, w.effects())
-}
-
-// large answers with a body of 2000 bytes and passes over the error.
-func large(rw http.ResponseWriter, r *http.Request, tx *spanner.ReadWriteTransaction) error {
-	rw.Header().Set("Location", "/things/7")
-	rw.WriteHeader(http.StatusCreated)
-	_, _ = io.WriteString(rw, strings.Repeat("x", 2000))
-	return count(r.Context(), tx)
-}
-
-func testTooLarge(t *testing.T, m mode) {
-	for _, s := range []settings{
-		{http: idempotencyhttp.Config{MaxAnswer: 1999}},
-		{store: idempotency.Config{MaxBody: 1999}},
-	} {
-		w := newWorld(t, m, s)
-		w.play(large)
-		w.refusedWith(w.get(first), http.StatusInternalServerError, "too-large")
-		w.nothingWasKept()
-	}
-}
-
-func testBodyDropped(t *testing.T, m mode) {
-	w := newWorld(t, m, settings{store: idempotency.Config{MaxBody: 1999, DropLargeBodies: true}})
-	w.play(large)
-	r := w.get(first)
-	require.Equal(t, http.StatusCreated, r.status)
-	require.Len(t, r.body, 2000)
-	r = w.get(first)
-	require.Equal(t, http.StatusCreated, r.status)
-	require.True(t, r.replayed())
-	require.Equal(t, "/things/7", r.header.Get("Location"))
-	require.Empty(t, r.body)
-	require.Empty(t, r.header.Get("Content-Type"))
-	require.EqualValues(t, 1, w.effects())
-}
-
-// A body that was not kept can be made from the resource; the answer says that
-// it is of today.
-func TestPresentIsMarked(t *testing.T) {
-	t.Parallel()
-	for _, m := range modes {
-		w := newWorld(t, m, settings{store: idempotency.Config{
-			MaxBody: 1999, DropLargeBodies: true,
-			Present: func(_ context.Context, _ idempotency.Operation, r idempotency.Receipt) (idempotency.Result, error) {
-				return idempotency.Result{Code: r.Code, Type: "text/plain", Body: []byte("now at " + r.ResourceID)}, nil
-			},
-		}})
-		w.play(large)
-		require.Len(t, w.get(first).body, 2000)
-		r := w.get(first)
-		require.Equal(t, http.StatusCreated, r.status)
-		require.Equal(t, "now at /things/7", r.body)
-		require.Equal(t, "text/plain", r.header.Get("Content-Type"))
-		require.True(t, r.replayed())
-		require.Equal(t, "true", r.header.Get("Idempotent-Present"))
-	}
 }
 
 // The handler knows its operation, for a unique key of its own.

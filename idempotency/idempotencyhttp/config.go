@@ -29,8 +29,8 @@ type Config struct {
 	// own then, under a random key. Otherwise they are answered with 400.
 	KeyOptional bool
 	// Headers are the names of the headers that a replay repeats, besides
-	// Content-Type. Set-Cookie, Date and what belongs to one connection are
-	// refused. Nil: Location and ETag.
+	// Content-Type and Content-Encoding. Set-Cookie, Date and what belongs to
+	// one connection are refused. Nil: Location and ETag.
 	Headers []string
 	// MaxRequest is the size in bytes that a request's body may have; above it
 	// the answer is 413. Zero: 1 MiB.
@@ -108,6 +108,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: Config.Scope is nil; it must say who asks", ErrInvalid)
 	case len(c.Methods) == 0:
 		return fmt.Errorf("%w: Config.Methods is empty; it must name one method at least", ErrInvalid)
+	case slices.ContainsFunc(c.Methods, func(m string) bool { return !isToken(m) || m != strings.ToUpper(m) }):
+		return fmt.Errorf("%w: Config.Methods is %q; methods are written in capitals, such as %q", ErrInvalid, c.Methods, http.MethodPost)
 	case c.MaxRequest < 0:
 		return fmt.Errorf("%w: Config.MaxRequest is %d; it must be positive", ErrInvalid, c.MaxRequest)
 	case c.MaxAnswer < 0:
@@ -120,11 +122,21 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: Config.RetryAfter is %v; it must be 1s at least", ErrInvalid, c.RetryAfter)
 	}
 	for _, name := range c.Headers {
+		if !isToken(name) {
+			return fmt.Errorf("%w: Config.Headers has %q, which is no name of a header", ErrInvalid, name)
+		}
 		if slices.Contains(neverReplayed, http.CanonicalHeaderKey(name)) {
 			return fmt.Errorf("%w: Config.Headers has %s, which is never replayed", ErrInvalid, name)
 		}
 	}
 	return c.Polling.validate()
+}
+
+// isToken says whether s may stand as a method or the name of a header (RFC 9110).
+func isToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(c rune) bool {
+		return c <= ' ' || c > '~' || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", c)
+	})
 }
 
 func (p Polling) validate() error {

@@ -36,6 +36,8 @@ var conformance = map[string]func(*testing.T, mode){
 	"panic":              testPanic,
 	"stream":             testStream,
 	"too-large":          testTooLarge,
+	"header-invalid":     testHeaderInvalid,
+	"body-read":          testBodyRead,
 	"body-dropped":       testBodyDropped,
 	"commit-lost":        testCommitLost,
 	"commit-not-landed":  testCommitNotLanded,

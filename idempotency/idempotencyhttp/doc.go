@@ -10,8 +10,9 @@
 //     what is done, by the name given to Tx or Steps; and the key.
 //   - A duplicate is a request with the operation of an earlier one. Its
 //     fingerprint must be the same.
-//   - To replay is to send the first answer again: status, Content-Type, the
-//     chosen headers and the body, and "Idempotent-Replayed: true".
+//   - To replay is to send the first answer again: status, Content-Type,
+//     Content-Encoding, the chosen headers and the body, and
+//     "Idempotent-Replayed: true".
 //
 // # Two modes
 //
@@ -63,11 +64,12 @@
 //     1 to 255 characters of printable ASCII, no parameters. All else is 400.
 //   - Where a key is needed: for POST and PATCH, unless Config says otherwise.
 //     Other methods are answered with 405: they are other routes.
-//   - The fingerprint: method, route and path values (the path itself without a
-//     route), the query without regard to the order of its names, the body and
-//     its type. JSON is compared by its canonical form, see
-//     idempotency.FingerprintJSON, so JSON that cannot be read is 400. Other
-//     headers do not count.
+//   - The fingerprint: method, path, route and path values, the query without
+//     regard to the order of its names, the body with its type and coding. JSON
+//     is compared by its canonical form, see idempotency.FingerprintJSON, so JSON
+//     that cannot be read is 400. All else counts byte for byte: a form in parts
+//     whose boundary is drawn anew is another request. Other headers do not
+//     count.
 //   - Whose key it is: the scope's. Who asks is found out for each attempt,
 //     before anything is done or replayed, so that a replay is not shown to who
 //     may not see it any more.
@@ -79,9 +81,10 @@
 //     the cause has passed, and no passing fault is remembered as the result.
 //   - Size: idempotency.Config.MaxBody bounds what is kept, body and chosen
 //     headers together.
-//   - Headers of a replay: Content-Type, Location and ETag, and what
-//     Config.Headers names in their place. Never Set-Cookie, which is one
-//     client's, nor Date.
+//   - Headers of a replay: Content-Type and Content-Encoding, without which the
+//     body cannot be read; Location and ETag, or what Config.Headers names in
+//     their place. Never Set-Cookie, which is one client's, nor Date. A header
+//     that is kept must be UTF-8.
 //   - Keys in URLs: an operation to poll is named by a sealed id, which shows
 //     nothing of the key and opens for its scope only.
 //

@@ -64,7 +64,7 @@ func (m *Middleware) problem(err error) (*Problem, slog.Level) {
 		return own.withDefaults(), slog.LevelInfo
 	case errors.Is(err, idempotency.ErrTooLarge):
 		return newProblem(http.StatusInternalServerError, "too-large", "The answer is too large to be kept",
-			"Nothing was done."), slog.LevelError
+			"What it answers was not committed. Sending the same request again does not help."), slog.LevelError
 	case passing(err):
 		return newProblem(http.StatusServiceUnavailable, "unavailable", "The operation could not be done now",
 			"Send the same request with the same key again.").after(m.cfg.RetryAfter), slog.LevelWarn

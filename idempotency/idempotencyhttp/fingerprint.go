@@ -10,7 +10,7 @@ import (
 	"github.com/spanqueue/spanqueue/idempotency"
 )
 
-// fingerprint is a hash of what the request asks for: method, route, path
+// fingerprint is a hash of what the request asks for: method, path, route, path
 // values, query, and the body with its type. JSON is compared without regard to
 // member order and white space, all else byte for byte. Other headers do not
 // count: a retry may differ in them.
@@ -31,12 +31,14 @@ func fingerprint(r *http.Request, body []byte) (idempotency.Fingerprint, error) 
 	return fp.With(append(parts, place(r)...)...), nil
 }
 
-// place is the route with its path values; without a route the path itself.
+// place is the path; behind a route, that and its path values. The path stands
+// there also for routers of other makers, which set a pattern whose values the
+// request does not show.
 func place(r *http.Request) []string {
 	if r.Pattern == "" {
 		return []string{"path", r.URL.EscapedPath()}
 	}
-	parts := []string{"route", r.Pattern}
+	parts := []string{"route", r.Pattern, r.URL.Path}
 	for rest := r.Pattern; ; {
 		_, after, found := strings.Cut(rest, "{")
 		if !found {

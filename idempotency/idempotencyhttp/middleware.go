@@ -99,6 +99,12 @@ func (m *Middleware) admit(w http.ResponseWriter, r *http.Request, name string) 
 	if err != nil {
 		return nil, newProblem(http.StatusBadRequest, "request-unreadable", "The request could not be read", "")
 	}
+	if len(body) == 0 && (r.ContentLength > 0 || len(r.PostForm) > 0) {
+		// Without it two requests would have one fingerprint.
+		m.cfg.Logger.ErrorContext(r.Context(), "idempotencyhttp: the request's body was read before; what reads it outside must put it back",
+			"length", r.ContentLength)
+		return nil, newProblem(http.StatusInternalServerError, "failed", "The operation has failed", "Nothing was done.")
+	}
 	fp, err := fingerprint(r, body)
 	if err != nil {
 		return nil, newProblem(http.StatusBadRequest, "request-unreadable", "The request could not be read", err.Error())

@@ -21,6 +21,10 @@ func TestConfigIsRefusedByName(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
 		"Config.Scope is nil":                          func(c *Config) { c.Scope = nil },
 		"Config.Methods is empty":                      func(c *Config) { c.Methods = []string{} },
+		`Config.Methods is ["post"]; methods are`:      func(c *Config) { c.Methods = []string{"post"} },
+		`Config.Methods is ["PUT" ""]; methods`:        func(c *Config) { c.Methods = []string{"PUT", ""} },
+		`Config.Headers has "", which is no name`:      func(c *Config) { c.Headers = []string{""} },
+		`Config.Headers has "X Y", which`:              func(c *Config) { c.Headers = []string{"X Y"} },
 		"Config.MaxRequest is -1":                      func(c *Config) { c.MaxRequest = -1 },
 		"Config.MaxAnswer is -1":                       func(c *Config) { c.MaxAnswer = -1 },
 		"Config.Wait is -1s":                           func(c *Config) { c.Wait = -time.Second },
@@ -63,6 +67,37 @@ func TestFingerprintTakesThePathWithoutARoute(t *testing.T) {
 	require.NotEqual(t, of("/a/b"), of("/a%2Fb"))
 }
 
+// Other routers set a pattern of their own grammar, and may keep its values to
+// themselves.
+func TestFingerprintTakesThePathBehindAnotherRouter(t *testing.T) {
+	t.Parallel()
+	of := func(pattern, target string) idempotency.Fingerprint {
+		r := httptest.NewRequest(http.MethodPost, target, nil)
+		r.Pattern = pattern
+		fp, err := fingerprint(r, nil)
+		require.NoError(t, err)
+		return fp
+	}
+	for _, pattern := range []string{"/rides/{id:[0-9]{1,9}}", "/rides/:id", "/rides/*", "/rides/{"} {
+		require.Equal(t, of(pattern, "/rides/1"), of(pattern, "/rides/1"))
+		require.NotEqual(t, of(pattern, "/rides/1"), of(pattern, "/rides/2"), pattern)
+	}
+}
+
+// A body that is packed is another text than the same bytes unpacked.
+func TestFingerprintTakesTheCoding(t *testing.T) {
+	t.Parallel()
+	of := func(coding string) idempotency.Fingerprint {
+		r := httptest.NewRequest(http.MethodPost, "/", nil)
+		r.Header.Set("Content-Encoding", coding)
+		fp, err := fingerprint(r, []byte("{}"))
+		require.NoError(t, err)
+		return fp
+	}
+	require.NotEqual(t, of(""), of("gzip"))
+	require.NotEqual(t, of("br"), of("gzip"))
+}
+
 // Path values that would run into each other, and a route with all that a
 // pattern may have.
 func TestFingerprintKeepsPathValuesApart(t *testing.T) {
@@ -94,6 +129,11 @@ func TestSealIsStableAndOpensForItsScopeOnly(t *testing.T) {
 	got, ok := b.open("alice", id)
 	require.True(t, ok)
 	require.Equal(t, op, got)
+
+	named := idempotency.Operation{Scope: "alice", Name: "\x00", Key: "k"}
+	got, ok = a.open("alice", a.close(named))
+	require.True(t, ok)
+	require.Equal(t, named, got)
 
 	_, ok = a.open("bob", id)
 	require.False(t, ok)

@@ -1,6 +1,7 @@
 package idempotencyhttp_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -151,4 +152,21 @@ func testRequestUnreadable(t *testing.T, m mode) {
 	}
 	require.Zero(t, w.runs.Load())
 	w.succeeded(w.get(call{key: "k"}), false) // no body is no broken one
+}
+
+// Something outside has read the body and not put it back: what was asked for
+// cannot be told from any other request.
+func testBodyRead(t *testing.T, m mode) {
+	w := newWorld(t, m, settings{})
+	w.serve(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "reader" {
+			_, _ = io.ReadAll(r.Body)
+		}
+		w.handler.ServeHTTP(rw, r)
+	}))
+	c := first
+	c.who = "reader"
+	w.refusedWith(w.get(c), http.StatusInternalServerError, "failed")
+	require.Zero(t, w.runs.Load())
+	w.succeeded(w.get(first), false)
 }

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"strings"
 
 	"github.com/spanqueue/spanqueue/idempotency"
 )
@@ -40,7 +39,7 @@ func derive(secret []byte, purpose string) []byte {
 
 func (s *seal) close(op idempotency.Operation) string {
 	iv := s.iv(op)
-	text := []byte(op.Name + "\x00" + op.Key)
+	text := append(binary.AppendUvarint(nil, uint64(len(op.Name))), op.Name+op.Key...)
 	cipher.NewCTR(s.block, iv).XORKeyStream(text, text)
 	return base64.RawURLEncoding.EncodeToString(append(iv, text...))
 }
@@ -53,12 +52,13 @@ func (s *seal) open(scope, id string) (idempotency.Operation, bool) {
 	}
 	iv, text := raw[:aes.BlockSize], raw[aes.BlockSize:]
 	cipher.NewCTR(s.block, iv).XORKeyStream(text, text)
-	name, key, found := strings.Cut(string(text), "\x00")
-	op := idempotency.Operation{Scope: scope, Name: name, Key: key}
-	if !found || !hmac.Equal(iv, s.iv(op)) {
+	length, n := binary.Uvarint(text)
+	if n <= 0 || length > uint64(len(text)-n) {
 		return idempotency.Operation{}, false
 	}
-	return op, true
+	text = text[n:]
+	op := idempotency.Operation{Scope: scope, Name: string(text[:length]), Key: string(text[length:])}
+	return op, hmac.Equal(iv, s.iv(op))
 }
 
 func (s *seal) iv(op idempotency.Operation) []byte {

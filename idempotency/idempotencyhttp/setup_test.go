@@ -44,6 +44,7 @@ type world struct {
 	spanner *spanner.Client
 	http    *http.Client
 	url     string
+	handler http.Handler // the service, as it is mounted
 	script  atomic.Pointer[script]
 	// hold, if set, is called outside by an operation in steps, before the
 	// script.
@@ -85,7 +86,8 @@ func newWorld(t *testing.T, m mode, s settings) *world {
 	}
 	mw, err := idempotencyhttp.New(store, s.http)
 	require.NoError(t, err)
-	w.serve(w.mount(mw, s.steps))
+	w.handler = w.mount(mw, s.steps)
+	w.serve(w.handler)
 	return w
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/spanqueue/spanqueue/idempotency"
 )
@@ -21,9 +23,20 @@ const maxResourceID = 1024
 
 func toResult(a answer, headers []string) (idempotency.Result, error) {
 	kept := map[string][]string{}
-	for _, name := range headers {
-		if values := a.header.Values(name); len(values) > 0 {
+	keep := func(name string) error {
+		values := a.header.Values(name)
+		if i := slices.IndexFunc(values, func(v string) bool { return !utf8.ValidString(v) }); i >= 0 {
+			return fmt.Errorf("idempotencyhttp: the answer's %s is not valid UTF-8 and cannot be kept: %q", name, values[i])
+		}
+		if len(values) > 0 {
 			kept[http.CanonicalHeaderKey(name)] = values
+		}
+		return nil
+	}
+	// Without its coding a body that is kept cannot be read.
+	for _, name := range append([]string{"Content-Encoding"}, headers...) {
+		if err := keep(name); err != nil {
+			return idempotency.Result{}, err
 		}
 	}
 	line, err := json.Marshal(kept)
