@@ -6,9 +6,10 @@ import (
 	"github.com/spanqueue/spanqueue/queue"
 )
 
-// answered takes in what became of a call. renewals are in the order of its leases; with an error there are none.
+// answered takes in what became of a call that was sent at the given time. renewals are in the order of its leases; with an
+// error there are none.
 func (b *book) answered(c *call, sent time.Time, renewals []queue.Renewal, err error) {
-	now := time.Now()
+	now := b.clock.now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 type book struct {
 	terms  terms
 	config Config
+	clock  clock
 
 	wake   chan struct{} // to the keeper: there is something to do before its timer; one slot, signals merge
 	demand chan struct{} // to the stream: more may be wanted; one slot, signals merge
@@ -37,10 +38,11 @@ type book struct {
 	stats   Stats
 }
 
-func newBook(t terms, c Config) *book {
+func newBook(t terms, c Config, by clock) *book {
 	return &book{
 		terms:  t,
 		config: c,
+		clock:  by,
 		wake:   make(chan struct{}, 1),
 		demand: make(chan struct{}, 1),
 		index:  make(map[string]*entry),
@@ -58,7 +60,7 @@ func deliveryID(m *queue.Message) string {
 // arrived takes in a message from the stream, which was on its way for the given time at least. A delivery that is here
 // already is never started a second time: a new lease of it goes to the one that is here.
 func (b *book) arrived(m *queue.Message, behind time.Duration) {
-	now := time.Now()
+	now := b.clock.now()
 	received := now.Add(-behind)
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,8 @@ const (
 	lastLook = 500 * time.Millisecond
 	// askAgainAfter is the pause before a question that was not answered is asked again.
 	askAgainAfter = 10 * time.Millisecond
+	// longestDeferral keeps the arithmetic of times from overflowing.
+	longestDeferral = 100 * 365 * 24 * time.Hour
 	// maxRuns bounds how often the database may abort a deferral.
 	maxRuns = 100
 )
@@ -34,10 +37,10 @@ const (
 // once in that time. It is for work that is much longer than a lease, or that must not depend on renewals.
 //
 // It is one transaction, guarded as an acknowledgement is, and what became of its commit is looked up when the answer is
-// lost. An error means that the message was not deferred and is renewed as before: queue.ErrNotHeld when it was gone (the
-// contexts end with ErrLost), ErrInvalid when longest is not positive or shorter than Config.HandlerTimeout, ErrLost or
-// ErrDeferralOver when the time is over already. When the outcome could not be learned, which its text says, the message
-// is either as before or deferred.
+// lost. An error means that the message was not deferred and is renewed as before: queue.ErrNotHeld and ErrLost when it was
+// gone (the contexts end with ErrLost), ErrInvalid when longest is not positive, over 100 years, or shorter than the handler's
+// timeout, ErrLost or ErrDeferralOver when the time is over already. When the outcome could not be
+// learned, which its text says, the message is either as before or deferred.
 func (h *Held) Defer(ctx context.Context, longest time.Duration) error {
 	return h.resend(ctx, "Defer", nil, longest)
 }
@@ -50,21 +53,20 @@ func (h *Held) Checkpoint(ctx context.Context, payload []byte, longest time.Dura
 
 func (h *Held) resend(ctx context.Context, what string, payload []byte, longest time.Duration) error {
 	r := h.receiver
-	if longest <= 0 {
-		return invalid("the time of %s is %v, it must be positive", what, longest)
-	}
-	if longest < r.config.HandlerTimeout {
-		return invalid("the time of %s is %v, it must be at least HandlerTimeout, %v: the message would come due while the work goes on",
-			what, longest, r.config.HandlerTimeout)
+	if longest <= 0 || longest > longestDeferral {
+		return invalid("the time of %s is %v, it must be positive and at most %v", what, longest, longestDeferral)
 	}
 	h.resending.Lock()
 	defer h.resending.Unlock()
-
+	if limit := cmp.Or(h.limit, r.config.HandlerTimeout); longest < limit {
+		return invalid("the time of %s is %v, it must be at least HandlerTimeout, %v: the message would come due while the work goes on",
+			what, longest, limit)
+	}
 	old, err := r.book.owned(h.entry)
 	if err != nil {
 		return err
 	}
-	start := time.Now()
+	start := r.book.clock.now()
 	now, err := r.serverTime(ctx)
 	if err != nil {
 		return fmt.Errorf("lease: %s of %v: %w", what, old, err)
@@ -81,6 +83,7 @@ func (h *Held) resend(ctx context.Context, what string, payload []byte, longest 
 	if err := h.move(ctx, old.Delivery(), out); err != nil {
 		if errors.Is(err, queue.ErrNotHeld) {
 			r.book.lose(h.entry)
+			err = fmt.Errorf("%w: %w", ErrLost, err)
 		}
 		return fmt.Errorf("lease: %s of %v: %w", what, old, err)
 	}

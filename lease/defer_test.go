@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ func TestDefer(t *testing.T) {
 
 		require.ErrorIs(t, h.Defer(ctx, 10*time.Second-1), ErrInvalid, "shorter than the handler may take")
 		require.ErrorIs(t, h.Defer(ctx, 0), ErrInvalid)
+		require.ErrorIs(t, h.Defer(ctx, math.MaxInt64), ErrInvalid)
 		require.NoError(t, h.Defer(ctx, 20*time.Second))
 		calls := m.Counts().RenewCalls
 		b.none(19 * time.Second)
@@ -53,6 +55,22 @@ func TestDefer(t *testing.T) {
 		queuetest.RequireEmpty(t, m.Queue())
 		a.end()
 		b.end()
+	})
+}
+
+// What one message may take can be less than what others may, and more.
+func TestDeferWithALimitOfItsOwn(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t)
+		send(t, m.Queue(), 1)
+		r := start(t, m.Queue(), Config{HandlerTimeout: 10 * time.Second})
+		h := r.next(time.Second)
+		h.Limit(20 * time.Second)
+		require.ErrorContains(t, h.Defer(t.Context(), 15*time.Second), "at least HandlerTimeout, 20s")
+		h.Limit(5 * time.Second)
+		require.NoError(t, h.Defer(t.Context(), 5*time.Second))
+		h.Release()
+		r.end()
 	})
 }
 
@@ -170,7 +188,9 @@ func TestDeferOfWhatIsGone(t *testing.T) {
 					// The probe comes after the other one's commit.
 					m.Nth(queuetest.OpProbe, 1, queuetest.Fault{Before: 100 * time.Millisecond})
 				}
-				require.ErrorIs(t, h.Defer(ctx, time.Minute), queue.ErrNotHeld)
+				err := h.Defer(ctx, time.Minute)
+				require.ErrorIs(t, err, queue.ErrNotHeld)
+				require.ErrorIs(t, err, ErrLost, "as the context says, so that a handler that returns it is understood")
 				require.ErrorIs(t, context.Cause(ctx), ErrLost)
 				h.Release()
 				r.end()

@@ -89,7 +89,7 @@ func (b *book) wanted(ctx context.Context) (marks, bool) {
 	waited := false
 	for {
 		b.mu.Lock()
-		m := b.marksLocked(time.Now())
+		m := b.marksLocked(b.clock.now())
 		open := m.open(b.line.len(), b.full) && b.line.bytes < b.config.MaxBytes
 		b.mu.Unlock()
 		switch {
@@ -116,7 +116,7 @@ func (b *book) opened(closeStream context.CancelFunc) {
 	defer b.mu.Unlock()
 	b.stats.Streams++
 	b.close, b.closing, b.full = closeStream, false, false
-	b.checkStreamLocked(time.Now())
+	b.checkStreamLocked(b.clock.now())
 }
 
 // closed notes the stream's end, and reports whether the book had asked for it.

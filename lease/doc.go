@@ -20,7 +20,7 @@
 //
 //	      sent        answered                      bound    sent+length
 //	       |   . . . . .  |                           |<-margin->|
-//	-------+--------------+---------------------------+----------+----> this process's monotonic clock
+//	-------+--------------+---------------------------+----------+----> this process's monotonic clock, suspensions added
 //	       the database renewed somewhere in here
 //
 // Not trusted are the wall clock, the lease's end as the database stamps it, and the time at which a row arrived, since
@@ -59,10 +59,15 @@
 // A stream that fails, stalls or ends early is opened again after a pause; no error of the database ends Run. A stream is
 // drained at once into the list of the waiting. When enough wait it is closed; what is on its way then waits out its
 // lease. How much is enough follows from the slots that are free and from how fast others become free. What is let go is
-// given back at once where the queue can take it back, and waits out its lease otherwise.
+// given back at once where the queue can take it back, and waits out its lease otherwise; the end of Run waits for that for
+// a second at most.
 //
-// A process that is stopped for a while finds its bounds passed when it goes on. A machine that sleeps may stop its
-// monotonic clock too, and then nothing here notices; the acknowledgement does.
+// A process that is stopped for a while finds its bounds passed when it goes on. So does one whose machine was suspended,
+// on Linux: the monotonic clock stands still then, and the time is added to it. Next, Confirm and Bound know it at once,
+// contexts end within an eighth of a lease after the machine has woken up. Elsewhere that time is not known, nor is it
+// known anywhere when a hypervisor halts the whole machine: a holder may then take a message for its own for up to a
+// lease, and one that has deferred it for the rest of its time, although it is somebody else's by now. The
+// acknowledgement notices.
 //
 // A blocking or panicking logger delays nothing.
 //

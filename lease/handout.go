@@ -16,7 +16,7 @@ func (b *book) take(ctx context.Context) (*entry, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	now := time.Now()
+	now := b.clock.now()
 	b.mu.Lock()
 	if b.stopped {
 		b.mu.Unlock()
@@ -67,7 +67,7 @@ func (b *book) leaveLocked(t *taker) {
 	e.place = waiting
 	b.line.pushFront(e)
 	b.lookAtLocked(e)
-	b.serveLocked(time.Now())
+	b.serveLocked(b.clock.now())
 }
 
 // serveLocked hands out what is worth starting to those who wait.
@@ -98,7 +98,7 @@ func (b *book) handOutLocked(e *entry, now time.Time) {
 
 // release forgets a message that was handed out. It may be called again.
 func (b *book) release(e *entry) {
-	now := time.Now()
+	now := b.clock.now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e.place != inHand {

@@ -17,6 +17,7 @@ type Held struct {
 
 	resending sync.Mutex // one Defer or Checkpoint at a time; protects what follows
 	carry     func(context.Context, backend.Tx, backend.Outgoing) error
+	limit     time.Duration // the longest that this message may be worked on; 0: Config.HandlerTimeout
 }
 
 // Carry has f do something more in the transactions of Defer and Checkpoint, after the message was sent again; it is given what
@@ -25,6 +26,14 @@ func (h *Held) Carry(f func(ctx context.Context, tx backend.Tx, resent backend.O
 	h.resending.Lock()
 	defer h.resending.Unlock()
 	h.carry = f
+}
+
+// Limit has Defer and Checkpoint refuse a time that is shorter than this, in place of Config.HandlerTimeout: the longest that
+// this message may be worked on. It is for the packages of this module.
+func (h *Held) Limit(longest time.Duration) {
+	h.resending.Lock()
+	defer h.resending.Unlock()
+	h.limit = longest
 }
 
 // Number has Message say which attempt this is. It is for the packages of this module.
@@ -47,13 +56,17 @@ func (h *Held) Message() *queue.Message {
 
 // Bound is until when the message is certainly ours: the moment at which the last successful renewal was sent, plus the
 // lease length, minus the margin; after a deferral the end of its time. It is a reading of this process's monotonic
-// clock, to be compared with time.Now here and to be shown to nobody. It is zero when the lease was never renewed: what is
-// left of a lease that came with a message is not known.
+// clock, to be compared with time.Now here and to be shown to nobody. It is zero when the lease was never renewed, since
+// what is left of a lease that came with a message is not known, and after Release.
 func (h *Held) Bound() time.Time {
 	b := h.receiver.book
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return h.entry.bound(b.terms)
+	bound := h.entry.bound(b.terms)
+	if bound.IsZero() || h.entry.place != inHand {
+		return time.Time{}
+	}
+	return b.clock.usual(bound)
 }
 
 // Confirm waits until the lease has been renewed successfully at least once, and returns nil if it is ours. Work that a
@@ -62,7 +75,7 @@ func (h *Held) Bound() time.Time {
 func (h *Held) Confirm(ctx context.Context) error {
 	b := h.receiver.book
 	for {
-		changed, err := b.confirmed(h.entry, time.Now())
+		changed, err := b.confirmed(h.entry)
 		if changed == nil {
 			return err
 		}
@@ -112,7 +125,7 @@ func (h *Held) Settling() {
 func (h *Held) Release() { h.receiver.book.release(h.entry) }
 
 // confirmed returns a channel to wait on, or nil and the answer.
-func (b *book) confirmed(e *entry, now time.Time) (<-chan struct{}, error) {
+func (b *book) confirmed(e *entry) (<-chan struct{}, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -122,7 +135,7 @@ func (b *book) confirmed(e *entry, now time.Time) (<-chan struct{}, error) {
 		return nil, e.ended
 	}
 	e.certain = true
-	if now.Before(e.bound(b.terms)) {
+	if b.clock.now().Before(e.bound(b.terms)) {
 		b.lookAtLocked(e)
 		return nil, nil
 	}

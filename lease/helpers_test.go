@@ -40,11 +40,18 @@ type running struct {
 
 func start(t *testing.T, q *queue.Queue, c Config) *running {
 	t.Helper()
+	return startWith(t, q, c, func(*Receiver) {})
+}
+
+// startWith changes the receiver before it runs.
+func startWith(t *testing.T, q *queue.Queue, c Config, change func(*Receiver)) *running {
+	t.Helper()
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	r, err := NewReceiver(q, c)
 	require.NoError(t, err)
+	change(r)
 	ctx, stop := context.WithCancel(t.Context())
 	running := &running{Receiver: r, t: t, stop: stop, ended: make(chan error, 1)}
 	go func() { running.ended <- r.Run(ctx) }()

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spanqueue/spanqueue/internal/backend"
 	"github.com/spanqueue/spanqueue/queue"
 )
 
@@ -33,11 +32,13 @@ func (k *keeper) run(lasting context.Context) {
 	ctx, cancel := context.WithCancel(lasting)
 	defer k.calls.Wait()
 	defer cancel()
+	giver := newGiver(lasting, k.queue.Backend(), k.tell)
+	defer giver.close()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	traffic := traffic{terms: k.book.terms, underWay: make(map[*call]time.Time)}
 	for {
-		now := time.Now()
+		now := k.book.clock.now()
 		room, moreRoom, mayConfirm := traffic.room(now)
 		p := k.book.plan(now, allowed{calls: room, confirm: mayConfirm, usual: traffic.usual})
 		k.carryOut(p)
@@ -45,9 +46,7 @@ func (k *keeper) run(lasting context.Context) {
 			traffic.sent(c, now)
 			k.calls.Go(func() { k.renew(ctx, c) })
 		}
-		if releaser, can := k.queue.Backend().(backend.Releaser); can && len(p.letGo) > 0 {
-			k.calls.Go(func() { k.giveBack(lasting, releaser, p.letGo) })
-		}
+		giver.give(p.letGo)
 		if p.ended {
 			return
 		}
@@ -58,16 +57,19 @@ func (k *keeper) run(lasting context.Context) {
 		case p.asking:
 			next = earliest(next, moreRoom)
 		}
+		if p.holds {
+			next = earliest(next, now.Add(k.book.terms.look()))
+		}
 		if next.IsZero() {
 			timer.Stop()
 		} else {
-			timer.Reset(time.Until(next))
+			timer.Reset(k.book.clock.until(next))
 		}
 		select {
 		case <-timer.C:
 		case <-k.book.wake:
 		case a := <-k.done:
-			traffic.answered(a.call, a.ok, time.Now())
+			traffic.answered(a.call, a.ok, k.book.clock.now())
 		}
 	}
 }
@@ -85,9 +87,9 @@ func (k *keeper) carryOut(p plan) {
 // renew makes one call. It is bounded by what it protects: Google's client executes a query again and again, for as long
 // as it is let.
 func (k *keeper) renew(ctx context.Context, c *call) {
-	callCtx, cancel := context.WithDeadlineCause(ctx, c.until, errNoAnswer)
+	sent := k.book.clock.now()
+	callCtx, cancel := context.WithTimeoutCause(ctx, c.until.Sub(sent), errNoAnswer)
 	defer cancel()
-	sent := time.Now()
 	renewals, err := k.queue.Renew(callCtx, c.leases...)
 	k.book.answered(c, sent, renewals, err)
 	if err != nil && ctx.Err() == nil {
@@ -100,20 +102,5 @@ func (k *keeper) renew(ctx context.Context, c *call) {
 	select {
 	case k.done <- answer{c, err == nil}:
 	case <-ctx.Done():
-	}
-}
-
-// giveBack makes messages that were let go available to others before their leases end. The end of Run waits for it, but
-// not for longer than the leases last.
-func (k *keeper) giveBack(ctx context.Context, releaser backend.Releaser, messages []*queue.Message) {
-	ctx, cancel := context.WithTimeout(ctx, k.book.terms.length)
-	defer cancel()
-	deliveries := make([]backend.Delivery, len(messages))
-	for i, m := range messages {
-		deliveries[i] = m.Delivery()
-	}
-	if err := releaser.Release(ctx, deliveries); err != nil {
-		k.tell(slog.LevelInfo, "messages that were let go could not be given back; they come again when their leases end",
-			slog.Int("messages", len(messages)), slog.Any("error", err))
 	}
 }

@@ -28,6 +28,7 @@ type plan struct {
 	next   time.Time // when to plan again; zero: only when woken
 	asking bool      // holders wait for a first renewal, and no call for them could be made yet
 	more   bool      // more is due than could be sent
+	holds  bool      // something is in hand
 	ended  bool      // nothing is left to keep, and nothing will come
 }
 
@@ -75,6 +76,7 @@ func (b *book) plan(now time.Time, may allowed) plan {
 	p.letGo, b.letGo = b.letGo, nil
 	p.next = b.next
 	p.asking = b.confirm
+	p.holds = b.held > 0
 	p.ended = b.stopped && b.held == 0
 	return p
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spanqueue/spanqueue/internal/aside"
+	"github.com/spanqueue/spanqueue/internal/boottime"
 	"github.com/spanqueue/spanqueue/queue"
 )
 
@@ -34,7 +35,7 @@ func NewReceiver(q *queue.Queue, config Config) (*Receiver, error) {
 	return &Receiver{
 		queue:  q,
 		config: config,
-		book:   newBook(terms{length: length, margin: config.Margin}, config),
+		book:   newBook(terms{length: length, margin: config.Margin}, config, clock{boottime.Suspended}),
 	}, nil
 }
 

@@ -7,6 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/internal/boottime"
+	"github.com/spanqueue/spanqueue/queue"
 	"github.com/spanqueue/spanqueue/queue/queuetest"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
@@ -49,6 +52,50 @@ func TestStopWithMessagesThatWait(t *testing.T) {
 		require.NoError(t, <-a.ended)
 		b.end()
 	})
+}
+
+// The database does not answer when messages are given back at the stop. While something is in hand that may take until
+// their leases end; after that Run waits for a moment and no longer.
+func TestStopDoesNotWaitForWhatIsGivenBack(t *testing.T) {
+	for name, c := range map[string]struct{ inHand, want time.Duration }{
+		"nothing in hand":      {0, givePatience},
+		"in hand for a moment": {givePatience / 2, givePatience},
+		"in hand for longer":   {givePatience * 3 / 2, givePatience * 3 / 2},
+		"in hand for long":     {leaseLength * 2, leaseLength},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				m := &neverTakesBack{Memory: memory(t), gaveUp: make(chan time.Time, 1)}
+				q := queue.FromBackend(m)
+				send(t, q, 1, 2)
+				r := start(t, q, Config{LowWater: 10})
+				h := r.next(time.Second)
+				synctest.Wait()
+				require.Equal(t, 1, r.Stats().Waiting)
+				if c.inHand == 0 {
+					h.Release()
+				} else {
+					time.AfterFunc(c.inHand, h.Release)
+				}
+				begun := time.Now()
+				r.end()
+				require.Equal(t, max(c.inHand, givePatience), time.Since(begun))
+				require.Equal(t, c.want, (<-m.gaveUp).Sub(begun))
+			})
+		})
+	}
+}
+
+// neverTakesBack does not answer when it is given something back.
+type neverTakesBack struct {
+	*queuetest.Memory
+	gaveUp chan time.Time
+}
+
+func (q *neverTakesBack) Release(ctx context.Context, _ []backend.Delivery) error {
+	<-ctx.Done()
+	q.gaveUp <- time.Now()
+	return ctx.Err()
 }
 
 // Whoever waits in Next when the receiver stops is sent away, and whoever comes later too.
@@ -98,7 +145,7 @@ func TestNextGivenUpLosesNothing(t *testing.T) {
 // A message that was handed to a Next just as it was given up goes to the next one.
 func TestTakerThatLeavesPutsBack(t *testing.T) {
 	t.Parallel()
-	b := newBook(terms{length: time.Minute, margin: time.Second}, Config{HighWater: 10, MaxBytes: 1, MaxWait: time.Hour})
+	b := newBook(terms{length: time.Minute, margin: time.Second}, Config{HighWater: 10, MaxBytes: 1, MaxWait: time.Hour}, clock{boottime.Suspended})
 	h := &taker{ready: make(chan struct{})}
 	b.takers = append(b.takers, h)
 	b.arrived(message(1), 0)

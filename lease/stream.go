@@ -87,7 +87,7 @@ func (s *stream) receive(ctx context.Context, m marks) (progress bool, err error
 			return progress, err
 		}
 		progress = true
-		behind := rows.of(time.Now(), message.Lease.End, s.book.terms.length*3/4)
+		behind := rows.of(s.book.clock.now(), message.Lease.End, s.book.terms.length*3/4)
 		s.book.arrived(message, behind)
 		if ctx.Err() != nil {
 			break

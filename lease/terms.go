@@ -63,6 +63,10 @@ func (t terms) deferral(start time.Time, longest time.Duration) (end time.Time, 
 	return start.Add(longest), longest + longest/1000 + t.margin
 }
 
+// look is how often the keeper looks at the clock while a holder relies on a bound: its timer stands still while the machine
+// is suspended, and would go off too late by as long.
+func (t terms) look() time.Duration { return t.length / 8 }
+
 func random() float64 { return rand.Float64() }
 
 // earliest returns the earlier of two times; a zero time means never.

@@ -5,7 +5,7 @@ import "time"
 // TryNext returns a message that is here and worth starting, and reports false when there is none, or when others wait in
 // Next. It does not block. A message that it returns must be released.
 func (r *Receiver) TryNext() (*Held, bool) {
-	e := r.book.tryTake(time.Now())
+	e := r.book.tryTake(r.book.clock.now())
 	if e == nil {
 		return nil, false
 	}
