@@ -72,6 +72,11 @@ func (o Options) validate() error {
 			return fmt.Errorf("emulator: Options.Addr is %q, but it is the front's address and Options.NoFront is set; set only one of them", o.Addr)
 		}
 	}
+	if !o.NoFront {
+		if err := o.Front.Validate(); err != nil {
+			return fmt.Errorf("emulator: Options.Front: %w", err)
+		}
+	}
 	for _, arg := range o.Args {
 		if flag := strings.TrimLeft(arg, "-"); flag == "host_port" || strings.HasPrefix(flag, "host_port=") {
 			return fmt.Errorf("emulator: Options.Args sets %q; the emulator's own port is always chosen by the system, and Options.Addr places the front", arg)

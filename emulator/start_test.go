@@ -7,6 +7,8 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"github.com/stretchr/testify/require"
+
+	"github.com/spanqueue/spanqueue/emulator/front"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -108,6 +110,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"address":            {Options{Addr: "9010"}, `Options.Addr is "9010"; it must be host:port`},
 		"port of the child":  {Options{Args: []string{"--host_port=localhost:9010"}}, `Options.Args sets "--host_port=localhost:9010"`},
 		"port, two words":    {Options{Args: []string{"-host_port", "localhost:9010"}}, `Options.Args sets "-host_port"`},
+		"the front's":        {Options{Front: front.Options{LeaseLength: 1}, Binary: "/nowhere"}, "Options.Front: front: Options.LeaseLength is 1ns, want at least 50ms"},
 		"binary not there":   {Options{Binary: "/nowhere/emulator_main"}, `Options.Binary is "/nowhere/emulator_main": file does not exist`},
 		"binary is a folder": {Options{Binary: os.TempDir()}, "it is a folder"},
 	} {

@@ -2,13 +2,13 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"net"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,14 +17,12 @@ import (
 	"github.com/spanqueue/spanqueue/emulator/front/fault"
 )
 
-// leastLease is what the front refuses to go below. Here it is refused in the flag's name, before anything is started.
-const leastLease = 50 * time.Millisecond
-
 func newEmulatorCommand() *cobra.Command {
 	var (
 		opts    emulator.Options
 		aborts  float64
 		seed    uint64
+		leash   bool
 		verbose bool
 	)
 	cmd := &cobra.Command{
@@ -38,6 +36,9 @@ transactions at once. Once it answers it prints one line on standard output,
 which is what Google's client libraries in all languages read from the environment. It runs until
 SIGINT or SIGTERM, and then tells on standard error how many RPCs of each kind it was sent.
 Everything is in memory and ends with it.
+
+A test suite that starts it gives it a pipe as standard input and --end-with-stdin: then it cannot
+outlive the suite, not even one that is killed.
 
 --latency and --abort-probability make it less kind than a database on one machine is: round trips
 take their time, and transactions have to be run again. With the same --seed they do so in the same
@@ -54,12 +55,15 @@ downloaded.`,
 			if !(aborts >= 0 && aborts <= 1) { // NaN is neither
 				return fmt.Errorf("--abort-probability is %v; it must be 0 to 1", aborts)
 			}
-			if lease := opts.Front.LeaseLength; lease != 0 && lease < leastLease {
-				return fmt.Errorf("--lease is %v; it must be at least %v, or 0 for the service's 10s", lease, leastLease)
-			}
 			opts.Logger = logger(cmd.ErrOrStderr(), verbose)
 			opts.Front.Latency.Seed = seed
-			return runEmulator(cmd, opts, func(s *front.Server) {
+			ctx := cmd.Context()
+			if leash {
+				var cancel context.CancelFunc
+				ctx, cancel = untilClosed(ctx, cmd.InOrStdin())
+				defer cancel()
+			}
+			return runEmulator(ctx, cmd, opts, func(s *front.Server) {
 				if aborts > 0 {
 					s.Faults().Add(fault.Rule{Name: "--abort-probability", Match: front.InReadWrite, Probability: aborts, Seed: seed, Do: fault.Abort()})
 				}
@@ -69,6 +73,8 @@ downloaded.`,
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Addr, "addr", "localhost:9010", "`host:port` to listen at; port 0 takes a free one")
 	flags.StringVar(&opts.Binary, "binary", "", "`path` of an emulator_main, instead of the search")
+	flags.BoolVar(&opts.IgnoreEnvironment, "ignore-environment", false, "leave SPANNER_EMULATOR_HOST and SPANNER_EMULATOR_BINARY unread, for an emulator of its own")
+	flags.BoolVar(&leash, "end-with-stdin", false, "end when standard input closes, as it does when the program that holds its other end ends, however that ends")
 	flags.DurationVar(&opts.Front.LeaseLength, "lease", 0, "how long a received message is leased; 0 is the service's 10s")
 	flags.DurationVar(&opts.Front.RowDeletionInterval, "row-deletion-interval", 0, "how often rows that a row deletion policy lets go are deleted; 0 is every minute, less than 0 never")
 	flags.Var(latencyFlag{&opts.Front.Latency}, "latency", "what every request takes besides the work, such as 5ms or 5ms+2ms or read=1ms,commit=8ms+2ms")
@@ -79,17 +85,16 @@ downloaded.`,
 }
 
 // runEmulator has prepare see the front before anybody else does.
-func runEmulator(cmd *cobra.Command, opts emulator.Options, prepare func(*front.Server)) (err error) {
+func runEmulator(ctx context.Context, cmd *cobra.Command, opts emulator.Options, prepare func(*front.Server)) (err error) {
 	if _, _, err := net.SplitHostPort(opts.Addr); err != nil {
 		return fmt.Errorf("--addr is %q; it must be host:port, for instance localhost:9010: %w", opts.Addr, err)
 	}
-	ctx := cmd.Context()
 	e, err := emulator.Start(ctx, opts)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // stopped while it was starting
 		}
-		return err
+		return flagError{err}
 	}
 	defer func() {
 		if closeErr := e.Close(); err == nil {
@@ -107,6 +112,17 @@ func runEmulator(cmd *cobra.Command, opts emulator.Options, prepare func(*front.
 	case <-e.Done():
 		return e.Err()
 	}
+}
+
+// untilClosed returns a context that ends, too, when in does. What reads in ends with it and not before: a read of
+// standard input cannot be called off, so that it lasts, at most, as long as the program.
+func untilClosed(ctx context.Context, in io.Reader) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		_, _ = io.Copy(io.Discard, in) // whatever ends it, nobody is there any more
+	}()
+	return ctx, cancel
 }
 
 // printRPCs prints the most frequent first.

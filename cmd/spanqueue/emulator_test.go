@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -41,7 +42,16 @@ var errEarly = errors.New("no address")
 
 func startEmulator(t *testing.T, env []string, args ...string) (*running, error) {
 	t.Helper()
+	return startEmulatorReading(t, nil, env, args...)
+}
+
+// startEmulatorReading starts it with that standard input; nil is an empty one.
+func startEmulatorReading(t *testing.T, in *os.File, env []string, args ...string) (*running, error) {
+	t.Helper()
 	r := &running{cmd: program(env, append([]string{"emulator"}, args...)...), errors: new(bytes.Buffer)}
+	if in != nil {
+		r.cmd.Stdin = in
+	}
 	r.cmd.Stderr = r.errors
 	pipe, err := r.cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -250,6 +260,72 @@ func TestEmulatorMakesItHarder(t *testing.T) {
 		require.GreaterOrEqual(t, time.Since(begun), commit)
 	}
 	require.Greater(t, runs, 20, "nothing was aborted")
+	require.NoError(t, r.cmd.Process.Signal(syscall.SIGTERM))
+	require.Zero(t, r.end(t), r.errors)
+}
+
+// A program that is killed tells nobody, but its pipes close.
+func TestEmulatorEndsWithItsStandardInput(t *testing.T) {
+	t.Parallel()
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	defer write.Close()
+	r, err := startEmulatorReading(t, read, nil, "--addr", "localhost:0", "--end-with-stdin", "-v")
+	require.NoError(t, read.Close())
+	require.NoError(t, err)
+	_, err = write.WriteString("what is written is of no concern\n")
+	require.NoError(t, err)
+	useSpanner(t, r.addr)
+	require.NoError(t, write.Close())
+	require.Zero(t, r.end(t), r.errors)
+	requireRefused(t, r.addr)
+	requireRefused(t, r.backend(t))
+}
+
+// Without the flag a closed standard input, which a program in the background often has, means nothing.
+func TestEmulatorOutlivesItsStandardInput(t *testing.T) {
+	t.Parallel()
+	r, err := startEmulator(t, nil, "--addr", "localhost:0") // os/exec gives it /dev/null
+	require.NoError(t, err)
+	useSpanner(t, r.addr)
+	require.NoError(t, r.cmd.Process.Signal(syscall.SIGTERM))
+	require.Zero(t, r.end(t), r.errors)
+}
+
+// Somebody at a shell is told of flags and variables, and not of fields of structs.
+func TestEmulatorErrorsSpeakOfFlags(t *testing.T) {
+	t.Parallel()
+	front := "SPANNER_EMULATOR_HOST=" + emulatortest.Shared(t).Addr()
+	for _, c := range []struct {
+		env  []string
+		args []string
+		says []string
+	}{
+		{args: []string{"--binary", "/nowhere/emulator_main"}, says: []string{`--binary is "/nowhere/emulator_main"`, "file does not exist"}},
+		{args: []string{"--lease", "1ms"}, says: []string{"--lease is 1ms, want at least 50ms"}},
+		{args: []string{"--row-deletion-interval", "1ms"}, says: []string{"--row-deletion-interval is 1ms"}},
+		{args: []string{"--addr", "9010"}, says: []string{`--addr is "9010"`, "host:port"}},
+		{env: []string{front}, args: []string{"--addr", "localhost:0"}, says: []string{"a front answers", "--addr asks for one at localhost:0", "unset the variable, or set --ignore-environment"}},
+	} {
+		r := &running{cmd: program(c.env, append([]string{"emulator"}, c.args...)...), errors: new(bytes.Buffer)}
+		r.cmd.Stderr = r.errors
+		require.Error(t, r.cmd.Run(), c.args)
+		for _, says := range c.says {
+			require.Contains(t, r.errors.String(), says)
+		}
+		require.NotContains(t, r.errors.String(), "Options")
+	}
+	_, err := emulator.Start(t.Context(), emulator.Options{StartTimeout: 1})
+	require.ErrorContains(t, err, "Options.StartTimeout")
+	require.ErrorContains(t, flagError{err}, "not ready within 1ns")
+	require.ErrorIs(t, flagError{err}, err)
+}
+
+func TestEmulatorIgnoresTheEnvironmentWhenTold(t *testing.T) {
+	t.Parallel()
+	r, err := startEmulator(t, []string{"SPANNER_EMULATOR_HOST=nonsense"}, "--addr", "localhost:0", "--ignore-environment")
+	require.NoError(t, err)
+	useSpanner(t, r.addr)
 	require.NoError(t, r.cmd.Process.Signal(syscall.SIGTERM))
 	require.Zero(t, r.end(t), r.errors)
 }

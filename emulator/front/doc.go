@@ -18,9 +18,9 @@
 // DML and schema changes take turns too; reads outside read-write transactions never wait. Databases do not wait for
 // each other.
 //
-// The turn ends with Commit or Rollback. It is taken from a transaction that idles for Options.IdleBound while others
-// wait, and a transaction ends Options.ClosedBound after its client's connection closed. Partitioned DML has the turn
-// for its statement alone.
+// The turn ends with Commit or Rollback. A transaction that has idled for Options.IdleBound loses it as soon as somebody
+// waits, and one that nobody waits for after an hour. A transaction ends Options.ClosedBound after its client's connection
+// closed. Partitioned DML has the turn for its statement alone.
 //
 // An RPC that begins a transaction inline (ExecuteSql, ExecuteStreamingSql, Read, StreamingRead, ExecuteBatchDml)
 // begins it explicitly behind the front. If it fails, or if the answer that names the transaction is not delivered,

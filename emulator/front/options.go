@@ -23,8 +23,9 @@ type Options struct {
 	// ClockOffset is added to the clock that the front shows in lease stamps and judges due times by, so that tests
 	// can run with a database whose clock differs from theirs. Zero means the machine's clock.
 	ClockOffset time.Duration
-	// IdleBound is how long a transaction that holds its database's turn may do nothing while others wait. Zero means
-	// 10 s, as on the service. At least 10 ms.
+	// IdleBound is how long a transaction that holds its database's turn may do nothing and keep it: one that has done
+	// nothing for so long loses the turn, and is ABORTED, as soon as somebody waits for it. While nobody waits it keeps
+	// the turn, for up to an hour. Zero means 10 s, as on the service. At least 10 ms.
 	IdleBound time.Duration
 	// ClosedBound is how long a transaction outlives its client's connection. Zero means 1 s. At least 10 ms.
 	ClosedBound time.Duration
@@ -38,6 +39,9 @@ type Options struct {
 	// slog.Default().
 	Logger *slog.Logger
 }
+
+// Validate reports what New would refuse: the field, its value and its bounds.
+func (o Options) Validate() error { return o.withDefaults().validate() }
 
 func (o Options) withDefaults() Options {
 	if o.LeaseLength == 0 {

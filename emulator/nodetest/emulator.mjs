@@ -7,11 +7,12 @@ import {createInterface} from 'node:readline';
 // prints on standard error is shown. SPANQUEUE is the path of the program; otherwise it is looked for in PATH.
 export async function startEmulator(...flags) {
   const program = process.env.SPANQUEUE ?? 'spanqueue';
-  const child = spawn(program, ['emulator', '--addr', 'localhost:0', ...flags], {stdio: ['ignore', 'pipe', 'inherit']});
+  // Its standard input closes when this process is gone, however that went: it cannot outlive a test runner that is killed.
+  const child = spawn(program, ['emulator', '--addr', 'localhost:0', '--end-with-stdin', ...flags], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: {...process.env, SPANNER_EMULATOR_HOST: ''}, // an emulator of its own
+  });
   const ended = once(child, 'exit');
-  // The emulator must not outlive a test runner that is killed or exits early.
-  const kill = () => child.kill('SIGKILL');
-  process.once('exit', kill);
   const [line] = await Promise.race([
     once(createInterface(child.stdout), 'line'),
     ended.then(
@@ -22,8 +23,7 @@ export async function startEmulator(...flags) {
   return {
     address: line.replace('SPANNER_EMULATOR_HOST=', ''),
     async stop() {
-      process.off('exit', kill);
-      child.kill('SIGTERM');
+      child.stdin.end();
       const [code] = await ended;
       if (code !== 0) throw new Error(`${program} emulator ended with code ${code}`);
     },

@@ -6,8 +6,7 @@
 //
 // # Idle owners
 //
-// The owner says with Enter and Leave when it is at work. One that has been idle for the Line's bound, while at least
-// one other waited all that time, is told that its turn is lost: Enter refuses it from then on, and the function given
-// to Wait is called once, in a goroutine of its own. It must tidy up and say Done. Without a waiter an owner may idle
-// for ever.
+// The owner says with Enter and Leave when it is at work. One that has been idle for the Line's bound loses its turn as
+// soon as somebody waits, however short that one has waited: Enter refuses it from then on, and the function given to Wait
+// is called once, in a goroutine of its own. It must tidy up and say Done. Without a waiter an owner may idle for ever.
 package turn
