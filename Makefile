@@ -4,7 +4,10 @@
 GO          ?= go
 # The same flags everywhere, so that everything shares one build cache.
 TESTFLAGS   ?= -race -timeout=10m
+# Of torture.
 DURATION    ?= 60s
+QUEUE       ?= native
+EMULATOR    ?= front
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help
@@ -26,8 +29,8 @@ test-long: ## the tests of make test and those that take minutes
 	SPANQUEUE_LONG=1 $(GO) test $(TESTFLAGS:10m=60m) ./...
 
 .PHONY: torture
-torture: ## worker processes killed, frozen and cut off for DURATION: 0 lost, 0 twice
-	$(GO) run ./internal/torture -duration $(DURATION)
+torture: ## workers killed, frozen, cut off: 0 lost, 0 twice (DURATION=60s QUEUE=native|table EMULATOR=front|bare)
+	$(GO) run ./internal/torture -duration $(DURATION) -queue '$(QUEUE)' -emulator '$(EMULATOR)'
 
 .PHONY: test-node
 test-node: ## Google's Node client on the emulator with queues; needs Node 20 and npm

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -66,10 +67,10 @@ func (c *chaos) killOne(ctx context.Context, dice *rand.Rand) error {
 	t := c.crew.kill(p)
 	if t.busy() {
 		c.kills.Add(1)
-		c.recoveries.killed(time.Now(), t.inHand)
 	} else {
 		c.idleKills.Add(1)
 	}
+	c.recoveries.killed(time.Now(), p.name, t)
 	if t.commits > 0 {
 		c.inCommit.Add(1)
 	}
@@ -81,6 +82,7 @@ func (c *chaos) freezeOne(ctx context.Context, dice *rand.Rand) error {
 	if p == nil || freeze(p.cmd.Process) != nil { // it has just been killed
 		return nil
 	}
+	defer c.recoveries.trouble()()
 	c.freezes.Add(1)
 	_ = sleep(ctx, between(dice, 100*time.Millisecond, frozenMax))
 	_ = thaw(p.cmd.Process) // fails only when it was killed meanwhile
@@ -89,9 +91,13 @@ func (c *chaos) freezeOne(ctx context.Context, dice *rand.Rand) error {
 
 func (c *chaos) pauseEmulator(ctx context.Context, dice *rand.Rand) error {
 	resume, err := c.pause()
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil // and the verdict says that nothing was proved about it
+	}
 	if err != nil {
 		return err
 	}
+	defer c.recoveries.trouble()()
 	defer resume()
 	c.pauses.Add(1)
 	_ = sleep(ctx, between(dice, 100*time.Millisecond, pausedMax))

@@ -1,70 +1,62 @@
 package main
 
 import (
+	"path"
 	"strings"
-	"sync"
 
-	"google.golang.org/grpc/codes"
-
-	"github.com/spanqueue/spanqueue/emulator/front/fault"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// rpcs counts the RPCs of the workers as they come to the front, so that no kill loses a count.
-type rpcs struct {
-	mu     sync.Mutex
-	counts map[rpcKind]int64
-}
-
-// rpcKind is what an RPC is counted as.
+// rpcKind is what an RPC of a worker is counted as.
 type rpcKind string
 
 const (
-	rpcReceive rpcKind = "receive"
+	rpcReceive rpcKind = "receive" // receive streams, and the looks of queue tables
 	rpcRenew   rpcKind = "renew"
 	rpcSession rpcKind = "sessions"
 	rpcClock   rpcKind = "clock"
 	rpcCommit  rpcKind = "commit"
 	rpcWork    rpcKind = "other"
-	rpcNone    rpcKind = "" // not a worker's
 )
 
-// kindOf says what an RPC counts as. The producers' transactions are known by their tag; their client begins them
-// explicitly, and nobody else sends an Apply.
-func kindOf(c fault.Call) rpcKind {
+// kindOf says what an RPC counts as.
+func kindOf(method string, req any) rpcKind {
+	name, sql := path.Base(method), sqlOf(req)
 	switch {
-	case c.Tag == producerTag:
-		return rpcNone
-	case strings.HasSuffix(c.Method, "Session") || strings.HasSuffix(c.Method, "Sessions"):
+	case strings.HasSuffix(name, "Session") || strings.HasSuffix(name, "Sessions"):
 		return rpcSession
-	case strings.Contains(c.SQL, "FROM RECEIVE_"):
+	case strings.Contains(sql, "FROM RECEIVE_") || looks(req):
 		return rpcReceive
-	case strings.Contains(c.SQL, "FROM RENEWLEASE_"):
+	case strings.Contains(sql, "FROM RENEWLEASE_") || strings.HasPrefix(tagOf(req), "renew="):
 		return rpcRenew
-	case c.SQL == "SELECT CURRENT_TIMESTAMP()":
+	case sql == "SELECT CURRENT_TIMESTAMP()":
 		return rpcClock
-	case c.Method == "Commit":
+	case name == "Commit":
 		return rpcCommit
 	}
 	return rpcWork
 }
 
-// watch counts from now on. The rule is applied to nothing; it only looks.
-func (r *rpcs) watch(set *fault.Set) *fault.Handle {
-	r.counts = make(map[rpcKind]int64)
-	return set.Add(fault.Rule{Name: "count", Match: func(c fault.Call) bool {
-		r.mu.Lock()
-		r.counts[kindOf(c)]++
-		r.mu.Unlock()
-		return false
-	}, Do: fault.Before(codes.Internal, "the counting rule was applied")})
+// sqlOf is the statement of a request, if it has one.
+func sqlOf(req any) string {
+	if r, ok := req.(interface{ GetSql() string }); ok {
+		return r.GetSql()
+	}
+	return ""
 }
 
-func (r *rpcs) count(kinds ...rpcKind) int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	sum := int64(0)
-	for _, k := range kinds {
-		sum += r.counts[k]
+// tagOf is the tag of the transaction that a request is part of.
+func tagOf(req any) string {
+	if r, ok := req.(interface {
+		GetRequestOptions() *spannerpb.RequestOptions
+	}); ok {
+		return r.GetRequestOptions().GetTransactionTag()
 	}
-	return sum
+	return ""
+}
+
+// looks says whether a request reads the index of a queue table, which shows what is due.
+func looks(req any) bool {
+	read, ok := req.(*spannerpb.ReadRequest)
+	return ok && read.GetIndex() != ""
 }

@@ -15,6 +15,7 @@ import (
 type crew struct {
 	job    job // what all of them have in common
 	hire   hire
+	came   func(worker, id string)
 	errOut io.Writer
 	gone   chan *process // workers that ended by themselves; one slot
 
@@ -25,8 +26,8 @@ type crew struct {
 	stopped bool
 }
 
-func newCrew(j job, hire hire, errOut io.Writer) *crew {
-	return &crew{job: j, hire: hire, errOut: errOut, gone: make(chan *process, 1)}
+func newCrew(j job, hire hire, came func(worker, id string), errOut io.Writer) *crew {
+	return &crew{job: j, hire: hire, came: came, errOut: errOut, gone: make(chan *process, 1)}
 }
 
 // start starts one more worker.
@@ -40,7 +41,7 @@ func (c *crew) start() error {
 	j := c.job
 	j.Name = fmt.Sprintf("w%d", c.hired)
 	j.Seed += uint64(c.hired)
-	p, err := startProcess(j, c.hire, c.errOut)
+	p, err := startProcess(j, c.hire, c.came, c.errOut)
 	if err != nil {
 		return err
 	}

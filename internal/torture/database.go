@@ -14,7 +14,6 @@ import (
 
 	"github.com/spanqueue/spanqueue/emulator"
 	"github.com/spanqueue/spanqueue/emulator/front"
-	"github.com/spanqueue/spanqueue/queue"
 	"github.com/spanqueue/spanqueue/schema"
 )
 
@@ -24,23 +23,6 @@ const (
 	idleBound   = time.Second            // after which a transaction that does nothing loses its turn to those who wait
 	closedBound = 200 * time.Millisecond // the same when its client's connection has closed
 )
-
-// The queues, one for each kind of handler. A message's id begins with the queue's name.
-const (
-	txQueue    = "T"
-	batchQueue = "B"
-	callQueue  = "C"
-)
-
-var queueNames = []string{txQueue, batchQueue, callQueue}
-
-func definition(name string) schema.Queue {
-	return schema.Queue{
-		Name:       name,
-		KeyColumns: []schema.Column{{Name: "Id", Type: schema.String(20), NotNull: true}},
-		Payload:    schema.Bytes(1000),
-	}
-}
 
 // tables hold what a message does. N is only ever added to, and nothing keeps a second effect from landing: it would show.
 // Sent is written by the producers in the transactions that send.
@@ -63,7 +45,7 @@ type database struct {
 	bare *spanner.Client
 }
 
-func openDatabase(ctx context.Context, log *slog.Logger) (db *database, err error) {
+func openDatabase(ctx context.Context, on setting, log *slog.Logger) (db *database, err error) {
 	db = &database{name: fmt.Sprintf("projects/torture/instances/torture/databases/torture-%d", os.Getpid())}
 	defer func() {
 		if err != nil {
@@ -73,6 +55,7 @@ func openDatabase(ctx context.Context, log *slog.Logger) (db *database, err erro
 	// The emulator is paused, so it must be our own.
 	if db.emulator, err = emulator.Start(ctx, emulator.Options{
 		IgnoreEnvironment: true,
+		NoFront:           on.bare(),
 		Front:             front.Options{LeaseLength: leaseLength, IdleBound: idleBound, ClosedBound: closedBound},
 		Logger:            log,
 	}); err != nil {
@@ -81,7 +64,7 @@ func openDatabase(ctx context.Context, log *slog.Logger) (db *database, err erro
 	if err := db.emulator.CreateDatabase(ctx, db.name); err != nil {
 		return db, err
 	}
-	if err := db.applySchema(ctx); err != nil {
+	if err := db.applySchema(ctx, on); err != nil {
 		return db, err
 	}
 	db.bare, err = newClient(ctx, db.name, emulator.ClientOptions(db.emulator.BackendAddr())...)
@@ -92,11 +75,7 @@ func newClient(ctx context.Context, database string, opts ...option.ClientOption
 	return spanner.NewClientWithConfig(ctx, database, spanner.ClientConfig{DisableNativeMetrics: true}, opts...)
 }
 
-func openQueue(client *spanner.Client, name string) (*queue.Queue, error) {
-	return queue.New(client, definition(name), queue.LeaseLength(leaseLength))
-}
-
-func (db *database) applySchema(ctx context.Context) error {
+func (db *database) applySchema(ctx context.Context, on setting) error {
 	ddl, err := admin.NewDatabaseAdminClient(ctx, db.emulator.ClientOptions()...)
 	if err != nil {
 		return err
@@ -104,8 +83,7 @@ func (db *database) applySchema(ctx context.Context) error {
 	defer ddl.Close()
 	elements := []schema.Element{tables}
 	for _, name := range queueNames {
-		q := definition(name)
-		elements = append(elements, q, schema.Attempts{Queue: q}, schema.DeadLetters{Queue: q})
+		elements = append(elements, on.elements(name)...)
 	}
 	_, err = schema.Apply(ctx, ddl, db.name, elements...)
 	return err

@@ -24,7 +24,7 @@ func doubles(handle func(*double, context.Context, *queue.Message) error) runner
 	return func(w *worker) ([]runner, error) {
 		var all []runner
 		for _, name := range queueNames {
-			q, err := openQueue(w.client, name)
+			q, err := w.openQueue(w.client, name)
 			if err != nil {
 				return nil, err
 			}

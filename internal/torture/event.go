@@ -14,6 +14,8 @@ import (
 //	ready            its processors run
 //	enter T000017    a handler was started for the message
 //	leave T000017    it has returned
+//	came T000017     the message was received; it may wait for a handler
+//	deferred T000017 a handler puts it off for callTimeout
 //	commit           a Commit was sent
 //	answered         and has been answered, in whatever way
 //	figures {...}    the counts so far
@@ -22,6 +24,8 @@ const (
 	eventReady    = "ready"
 	eventEnter    = "enter"
 	eventLeave    = "leave"
+	eventCame     = "came"
+	eventDeferred = "deferred"
 	eventCommit   = "commit"
 	eventAnswered = "answered"
 	eventFigures  = "figures"
@@ -68,6 +72,7 @@ type figures struct {
 	Aborts      int64            // transactions that ran again because the database had aborted them
 	Unknown     int64            // commits that nobody got an answer for
 	OwnFailures int64            // failures of the handlers' own
+	RPCs        map[rpcKind]int64
 }
 
 // plus adds up.
@@ -78,11 +83,24 @@ func (f figures) plus(o figures) figures {
 		Aborts:      f.Aborts + o.Aborts,
 		Unknown:     f.Unknown + o.Unknown,
 		OwnFailures: f.OwnFailures + o.OwnFailures,
+		RPCs:        make(map[rpcKind]int64),
 	}
 	for _, one := range []figures{f, o} {
 		for outcome, n := range one.Outcomes {
 			sum.Outcomes[outcome] += n
 		}
+		for kind, n := range one.RPCs {
+			sum.RPCs[kind] += n
+		}
+	}
+	return sum
+}
+
+// rpcs adds up the RPCs of the given kinds.
+func (f figures) rpcs(kinds ...rpcKind) int64 {
+	sum := int64(0)
+	for _, k := range kinds {
+		sum += f.RPCs[k]
 	}
 	return sum
 }

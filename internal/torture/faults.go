@@ -21,7 +21,7 @@ type faults struct {
 const resetText = "stream terminated by RST_STREAM with error code: INTERNAL_ERROR"
 
 // inject makes the database misbehave. Each share is that of the calls that meet the fault.
-func inject(set *fault.Set, seed uint64) *faults {
+func inject(set *fault.Set, on setting, seed uint64) *faults {
 	f := &faults{all: make(map[string]*fault.Handle)}
 	add := func(kind *[]*fault.Handle, name string, share float64, do fault.Action, r fault.Rule) {
 		r.Name, r.Probability, r.Seed, r.Do = name, share, seed, do
@@ -46,7 +46,28 @@ func inject(set *fault.Set, seed uint64) *faults {
 	add(&f.answers, "acknowledgement's answer lost", 0.01, fault.After(codes.Unavailable, "try again"), ack)
 	add(&f.answers, "acknowledgement refused", 0.01, fault.Before(codes.Internal, "something broke"), ack)
 
-	counts := fault.Rule{Method: "Commit", Match: func(c fault.Call) bool { return strings.HasPrefix(c.Tag, "attempts=") }}
+	probe := fault.Rule{Method: "StreamingRead", Match: ofProbe}
+	add(&f.answers, "probe not answered", 0.05, fault.Before(codes.Internal, "something broke"), probe)
+
+	send := fault.Rule{Method: "Commit", Tag: producerTag}
+	add(&f.answers, "send's answer lost", 0.05, lost, send)
+	add(&f.answers, "send's stream reset", 0.02, fault.After(codes.Internal, resetText), send)
+	add(&f.answers, "send not saved", 0.03, fault.Before(codes.DeadlineExceeded, "the answer was lost"), send)
+
+	if on.table() {
+		f.injectTables(add)
+	} else {
+		f.injectQueues(add)
+	}
+	return f
+}
+
+// adding adds a fault to those of its kind.
+type adding = func(kind *[]*fault.Handle, name string, share float64, do fault.Action, r fault.Rule)
+
+// injectQueues adds what can happen to receive streams, renewals and the counting of attempts.
+func (f *faults) injectQueues(add adding) {
+	counts := fault.Rule{Method: "Commit", Match: tagged("attempts=")}
 	add(&f.answers, "count's answer lost", 0.03, fault.After(codes.Unknown, "who knows"), counts)
 
 	renewal := fault.Rule{SQL: "FROM RENEWLEASE_"}
@@ -58,15 +79,27 @@ func inject(set *fault.Set, seed uint64) *faults {
 	add(&f.cuts, "stream broken", 0.003, fault.Before(codes.Unavailable, "try again"), rows)
 	add(&f.cuts, "stream reset", 0.003, fault.After(codes.Internal, resetText), rows)
 	add(&f.answers, "row late", 0.01, fault.Delay(leaseLength/4), rows)
+}
 
-	probe := fault.Rule{Method: "StreamingRead", Match: func(c fault.Call) bool { return c.Tag == "" }}
-	add(&f.answers, "probe not answered", 0.05, fault.Before(codes.Internal, "something broke"), probe)
+// injectTables adds what can happen to the claims, looks and renewals of queue tables.
+func (f *faults) injectTables(add adding) {
+	claim := fault.Rule{Method: "Commit", Match: tagged("claim=")}
+	add(&f.aborts, "claim aborted", 0.03, fault.Abort(), claim)
+	add(&f.answers, "claim's answer lost", 0.02, fault.After(codes.DeadlineExceeded, "the answer was lost"), claim)
+	add(&f.answers, "claim's stream reset", 0.02, fault.After(codes.Internal, resetText), claim)
+	add(&f.answers, "claim not saved", 0.02, fault.Before(codes.DeadlineExceeded, "the answer was lost"), claim)
+	add(&f.answers, "claim not answered", 0.01, fault.Drop(), claim)
+	add(&f.cuts, "cut after claim", 0.005, fault.CutReply(), claim)
 
-	send := fault.Rule{Method: "Commit", Tag: producerTag}
-	add(&f.answers, "send's answer lost", 0.05, lost, send)
-	add(&f.answers, "send's stream reset", 0.02, fault.After(codes.Internal, resetText), send)
-	add(&f.answers, "send not saved", 0.03, fault.Before(codes.DeadlineExceeded, "the answer was lost"), send)
-	return f
+	look := fault.Rule{Method: "StreamingRead", Match: func(c fault.Call) bool { return looks(c.Request) }}
+	add(&f.answers, "look refused", 0.01, fault.Before(codes.Internal, "something broke"), look)
+	add(&f.answers, "look late", 0.01, fault.DelayReply(leaseLength/4), look)
+
+	renewal := fault.Rule{Method: "Commit", Match: tagged("renew=")}
+	add(&f.aborts, "renewal aborted", 0.03, fault.Abort(), renewal)
+	add(&f.answers, "renewal's answer lost", 0.03, fault.After(codes.DeadlineExceeded, "the answer was lost"), renewal)
+	add(&f.answers, "renewal not saved", 0.03, fault.Before(codes.Internal, "something broke"), renewal)
+	add(&f.answers, "renewal late", 0.03, fault.DelayReply(leaseLength/4), renewal)
 }
 
 // remove ends the faults. Their counts stay.
@@ -95,12 +128,15 @@ func (f *faults) missing() []string {
 	return names
 }
 
-// ofWork says whether the call is part of a transaction that acknowledges messages.
-func ofWork(c fault.Call) bool {
-	return strings.HasPrefix(c.Tag, "queue=") || strings.HasPrefix(c.Tag, "defer=")
+// tagged makes the test for calls of transactions whose tags begin so.
+func tagged(prefix string) func(fault.Call) bool {
+	return func(c fault.Call) bool { return strings.HasPrefix(c.Tag, prefix) }
 }
 
-// ofAck says whether the call acknowledges: by statement, or for a batch by reading the queue.
+// ofWork says whether the call is part of a transaction that acknowledges messages.
+func ofWork(c fault.Call) bool { return tagged("queue=")(c) || tagged("defer=")(c) }
+
+// ofAck says whether the call acknowledges: by statement, or by reading what is to be deleted.
 func ofAck(c fault.Call) bool {
 	if !ofWork(c) {
 		return false
@@ -110,3 +146,6 @@ func ofAck(c fault.Call) bool {
 	}
 	return c.Method == "ExecuteSql" && strings.HasPrefix(c.SQL, "DELETE")
 }
+
+// ofProbe says whether the call asks what has become of a message.
+func ofProbe(c fault.Call) bool { return c.Tag == "" && !looks(c.Request) }

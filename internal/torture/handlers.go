@@ -45,7 +45,7 @@ func processors(w *worker) ([]runner, error) {
 		batchQueue: {processor.Batch(w.many), processor.Config{Concurrency: 2, HandlerTimeout: handlerTimeout, MaxBatch: 50, Linger: 20 * time.Millisecond}},
 		callQueue:  {processor.Call[string]{Call: w.call, Settle: w.settle}, processor.Config{Concurrency: 8, HandlerTimeout: callTimeout}},
 	} {
-		q, err := openQueue(w.client, name)
+		q, err := w.openQueue(w.client, name)
 		if err != nil {
 			return nil, err
 		}
@@ -90,8 +90,10 @@ func (w *worker) call(ctx context.Context, h *lease.Held) (string, error) {
 	var err error
 	switch {
 	case w.chance(deferShare):
+		w.tell(eventDeferred, m.Key[0].(string))
 		err = h.Defer(ctx, callTimeout)
 	case w.chance(pointShare):
+		w.tell(eventDeferred, m.Key[0].(string))
 		err = h.Checkpoint(ctx, append([]byte("once more: "), m.Payload...), callTimeout)
 	}
 	if err != nil && ctx.Err() != nil {

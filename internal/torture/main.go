@@ -4,14 +4,16 @@
 //
 // The files, in the order in which a message meets them:
 //
-//	database.go   the emulator, with three queues and the table of the numbers
+//	kind.go       three queues, native or tables, through the front or on the bare emulator
+//	database.go   the emulator, with them and the table of the numbers
 //	producer.go   sends, again and again until it is known that it has sent; backlog.go holds it back
 //	worker.go     a worker process: a processor for each queue, and handlers.go what they do
+//	wire.go       what its client sends and gets, and count.go how that is counted
+//	alone.go      one transaction at a time, on the bare emulator
 //	event.go      what a worker tells of itself, so that it is known what a killed one was at
 //	process.go    a worker process as seen from here, and crew.go all of them
 //	chaos.go      kills, freezes and pauses; faults.go what the database does besides
 //	recovery.go   how long it takes until what a killed worker had in its hands is settled
-//	count.go      the RPCs
 //	play.go       one run, from its beginning to its end
 //	verdict.go    what must hold in the end
 //	report.go     all of it for people to read; tail.go has the workers' last words when something has failed
@@ -51,6 +53,7 @@ const (
 
 // options are the flags.
 type options struct {
+	setting
 	duration time.Duration
 	workers  int
 	seed     uint64
@@ -62,6 +65,8 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 	flags := flag.NewFlagSet("torture", flag.ContinueOnError)
 	flags.SetOutput(usage)
 	flags.DurationVar(&o.duration, "duration", time.Minute, "how long to go on, at least 1s; what is in the queues then is still handled")
+	flags.StringVar(&o.Queue, "queue", nativeQueue, "what the messages are in: native (queues) or table (queue tables)")
+	flags.StringVar(&o.Emulator, "emulator", onFront, "what the workers talk to: front, with all faults, or bare, for queue tables only: kills, freezes and pauses")
 	flags.IntVar(&o.workers, "workers", 4, "how many worker processes there are, 2 to 16")
 	flags.Uint64Var(&o.seed, "seed", 1, "of the faults, and of who is killed when")
 	flags.BoolVar(&o.verbose, "verbose", false, "show what the workers log")
@@ -76,6 +81,8 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 		err = fmt.Errorf("-duration is %v, it must be at least 1s", o.duration)
 	case o.workers < 2 || o.workers > 16:
 		err = fmt.Errorf("-workers is %d, it must be from 2 to 16", o.workers)
+	default:
+		err = o.setting.validate()
 	}
 	if err != nil {
 		fmt.Fprintln(usage, err)

@@ -66,9 +66,9 @@ func TestJudgeRun(t *testing.T) {
 	v.judgeRun(enough, &chaos{}, &faults{}, figures{})
 	require.Len(t, v.wrong, 4)
 	v = verdict{}
-	v.judgeRun(enough-1, &chaos{}, inject(new(fault.Set), 1), figures{})
+	v.judgeRun(enough-1, &chaos{}, inject(new(fault.Set), setting{Queue: tableQueue}, 1), figures{})
 	require.Empty(t, v.wrong, "a short run need not have it all")
-	f := inject(new(fault.Set), 1)
+	f := inject(new(fault.Set), setting{Queue: nativeQueue}, 1)
 	v.judgeRun(enough, full(), f, figures{})
 	require.Len(t, v.wrong, len(f.all))
 	v = verdict{}
@@ -110,33 +110,6 @@ func TestRoomStaysWithinItsBound(t *testing.T) {
 	})
 }
 
-func TestRecoveries(t *testing.T) {
-	t.Parallel()
-	at := time.Now()
-	queued := func(ids ...string) map[string]bool {
-		m := make(map[string]bool)
-		for _, id := range ids {
-			m[id] = true
-		}
-		return m
-	}
-	var r recoveries
-	r.killed(at, []string{"T1", "T2"})
-	r.killed(at.Add(time.Second), []string{"T3"})
-	r.killed(at.Add(time.Second), []string{"T4"})
-	r.look(at.Add(-time.Second), queued(), at) // began before the kills
-	r.look(at.Add(2*time.Second), queued("T2", "T3"), at.Add(2*time.Second))
-	r.look(at.Add(3*time.Second), queued("T3"), at.Add(3*time.Second))
-	n, median, _ := r.result()
-	require.Equal(t, 1, n, "T4 was settled by its own commit")
-	require.Equal(t, 3*time.Second, median)
-	r.look(at.Add(6*time.Second), queued(), at.Add(6*time.Second))
-	n, median, longest := r.result()
-	require.Equal(t, 2, n)
-	require.Equal(t, 5*time.Second, median)
-	require.Equal(t, 5*time.Second, longest)
-}
-
 // What a worker tells is what its parent hears.
 func TestEvents(t *testing.T) {
 	t.Parallel()
@@ -148,11 +121,14 @@ func TestEvents(t *testing.T) {
 	w.tell(eventEnter, "T2")
 	w.tell(eventCommit, "")
 	w.figures(figures{Received: 3, Outcomes: map[string]int64{"done": 2}})
+	w.tell(eventCame, "T3")
+	w.tell(eventDeferred, "T2")
 	w.tell(eventLeave, "T1")
 	w.tell(eventLeave, "T2")
 	w.tell(eventFailed, "two\nlines")
 
-	p := &process{ready: make(chan struct{}), handling: make(map[string]int)}
+	var came []string
+	p := newProcess("w1", func(worker, id string) { came = append(came, worker+" "+id) })
 	for line := range bytes.Lines(out.Bytes()) {
 		p.hear(parseEvent(string(line)))
 	}
@@ -162,6 +138,8 @@ func TestEvents(t *testing.T) {
 	require.Equal(t, 1, heard.commits)
 	require.True(t, heard.busy())
 	require.ElementsMatch(t, []string{"T1", "T1", "T2"}, heard.inHand)
+	require.Equal(t, map[string]bool{"T2": true}, heard.deferred)
+	require.Equal(t, []string{"w1 T3"}, came)
 	require.EqualValues(t, 3, heard.figures.Received)
 	require.EqualValues(t, 2, heard.figures.Outcomes["done"])
 	require.Equal(t, "two lines", p.failed)
@@ -171,21 +149,6 @@ func TestEvents(t *testing.T) {
 	p.hear(parseEvent(`figures {"Received": 9`)) // cut short by a kill
 	require.False(t, p.told().busy())
 	require.EqualValues(t, 3, p.told().figures.Received)
-}
-
-func TestKindOf(t *testing.T) {
-	t.Parallel()
-	for want, c := range map[rpcKind]fault.Call{
-		rpcNone:    {Method: "Commit", Tag: producerTag},
-		rpcSession: {Method: "CreateSession"},
-		rpcReceive: {Method: "ExecuteStreamingSql", SQL: "SELECT x FROM RECEIVE_T(max_duration => '1s')"},
-		rpcRenew:   {Method: "ExecuteStreamingSql", SQL: "SELECT x FROM RENEWLEASE_T(lease_tokens => [@t0])"},
-		rpcClock:   {Method: "ExecuteStreamingSql", SQL: "SELECT CURRENT_TIMESTAMP()"},
-		rpcCommit:  {Method: "Commit", Tag: "queue=T,handler=w1"},
-		rpcWork:    {Method: "ExecuteSql", SQL: "DELETE FROM T", Tag: "queue=T,handler=w1"},
-	} {
-		require.Equal(t, want, kindOf(c))
-	}
 }
 
 func TestTailKeepsTheEnd(t *testing.T) {

@@ -20,13 +20,12 @@ type result struct {
 	chaos      *chaos
 	faults     *faults
 	recoveries *recoveries
-	rpcs       *rpcs
 	figures    figures
 	most       int // messages in the queues
 }
 
 // drainLimit is how long it may take to handle what is in the queues when the trouble is over.
-const drainLimit = 60 * time.Second
+const drainLimit = 2 * time.Minute
 
 // play is the whole run.
 func play(ctx context.Context, o options, hire hire, out, errOut io.Writer) (r *result, err error) {
@@ -42,24 +41,18 @@ func play(ctx context.Context, o options, hire hire, out, errOut io.Writer) (r *
 			err = fmt.Errorf("%w\nthe workers' last words:\n%s", err, said)
 		}
 	}()
-	db, err := openDatabase(ctx, log)
+	db, err := openDatabase(ctx, o.setting, log)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
-	client, err := newClient(ctx, db.name, db.emulator.ClientOptions()...)
-	if err != nil {
+	r = &result{options: o, recoveries: newRecoveries()}
+	r.producers = newProducers(o.setting, o.seed)
+	defer r.producers.close()
+	if err := r.producers.connect(ctx, db.name, db.emulator.ClientOptions()...); err != nil {
 		return nil, err
 	}
-	defer client.Close()
-
-	r = &result{options: o, recoveries: &recoveries{}, rpcs: &rpcs{}}
-	set := db.emulator.Front().Faults()
-	r.rpcs.watch(set)
-	if r.producers, err = newProducers(client, o.seed); err != nil {
-		return nil, err
-	}
-	crew := newCrew(job{Addr: db.emulator.Addr(), Database: db.name, Seed: o.seed}, hire, workersErr)
+	crew := newCrew(job{setting: o.setting, Addr: db.emulator.Addr(), Database: db.name, Seed: o.seed}, hire, r.recoveries.came, workersErr)
 	r.crew = crew
 	r.chaos = &chaos{crew: crew, recoveries: r.recoveries, pause: db.pauser(), seed: o.seed}
 	defer func() { err = errors.Join(err, crew.stop(ctx)) }() // again, if it was stopped before, which does nothing
@@ -71,7 +64,10 @@ func play(ctx context.Context, o options, hire hire, out, errOut io.Writer) (r *
 	if err := crew.ready(ctx); err != nil {
 		return nil, err
 	}
-	r.faults = inject(set, o.seed)
+	r.faults = &faults{}
+	if !o.bare() {
+		r.faults = inject(db.emulator.Front().Faults(), o.setting, o.seed)
+	}
 
 	began := time.Now()
 	if err := r.work(ctx, db, &progress{out: out, result: r, began: began}); err != nil {

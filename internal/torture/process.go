@@ -41,10 +41,13 @@ type process struct {
 	ended chan struct{}  // closed when it has ended and all that it has told was read
 	err   error          // how it ended; read after ended
 
+	came func(worker, id string) // is told of every message that the worker has received
+
 	mu       sync.Mutex
-	handling map[string]int // handlers at a message
-	commits  int            // under way
-	left     []departure    // the latest messages that handlers have left
+	handling map[string]int       // handlers at a message
+	deferred map[string]time.Time // when they have put off a message
+	commits  int                  // under way
+	left     []departure          // the latest messages that handlers have left
 	figures  figures
 	failed   string
 }
@@ -58,14 +61,26 @@ type departure struct {
 // underWay is for how long.
 const underWay = 2 * commitTimeout
 
+func newProcess(name string, came func(worker, id string)) *process {
+	return &process{
+		name:     name,
+		ready:    make(chan struct{}),
+		ended:    make(chan struct{}),
+		came:     came,
+		handling: make(map[string]int),
+		deferred: make(map[string]time.Time),
+	}
+}
+
 // startProcess starts a worker. One goroutine starts it and waits for it, on one thread: where there is a parent-death
 // signal it is sent when the thread ends that has started the child.
-func startProcess(j job, hire hire, errOut io.Writer) (*process, error) {
+func startProcess(j job, hire hire, came func(worker, id string), errOut io.Writer) (*process, error) {
 	cmd, err := hire(j)
 	if err != nil {
 		return nil, err
 	}
-	p := &process{name: j.Name, cmd: cmd, ready: make(chan struct{}), ended: make(chan struct{}), handling: make(map[string]int)}
+	p := newProcess(j.Name, came)
+	p.cmd = cmd
 	cmd.Stderr = errOut
 	cmd.SysProcAttr = childAttributes()
 	if p.in, err = cmd.StdinPipe(); err != nil {
@@ -113,6 +128,10 @@ func (p *process) hear(e event) {
 		}
 		now := time.Now()
 		p.left = append(slices.DeleteFunc(p.left, func(d departure) bool { return now.Sub(d.at) > underWay }), departure{e.text, now})
+	case eventCame:
+		p.came(p.name, e.text)
+	case eventDeferred:
+		p.deferred[e.text] = time.Now()
 	case eventCommit:
 		p.commits++
 	case eventAnswered:
@@ -129,9 +148,10 @@ func (p *process) hear(e event) {
 
 // told is what a worker was last heard to be at.
 type told struct {
-	handling int      // messages that handlers are at
-	commits  int      // Commits under way
-	inHand   []string // the messages: those, and what may be under way
+	handling int             // messages that handlers are at
+	commits  int             // Commits under way
+	inHand   []string        // the messages: those, and what may be under way
+	deferred map[string]bool // those of them that are due later only, since their handler has said so
 	figures  figures
 }
 
@@ -141,9 +161,15 @@ func (t told) busy() bool { return t.handling > 0 || t.commits > 0 }
 func (p *process) told() told {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := told{handling: len(p.handling), commits: p.commits, inHand: slices.Collect(maps.Keys(p.handling)), figures: p.figures}
+	t := told{handling: len(p.handling), commits: p.commits, inHand: slices.Collect(maps.Keys(p.handling)),
+		deferred: make(map[string]bool), figures: p.figures}
 	for _, d := range p.left {
 		t.inHand = append(t.inHand, d.id)
+	}
+	for _, id := range t.inHand {
+		if time.Since(p.deferred[id]) < callTimeout {
+			t.deferred[id] = true
+		}
 	}
 	return t
 }

@@ -10,6 +10,7 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/api/option"
 
 	"github.com/spanqueue/spanqueue/queue"
 )
@@ -24,10 +25,11 @@ const (
 
 // producers send messages, one for each queue, in chunks.
 type producers struct {
-	client *spanner.Client
-	queues map[string]*queue.Queue
-	rooms  map[string]*room
-	seed   uint64
+	setting
+	clients []*spanner.Client
+	queues  map[string]*queue.Queue
+	rooms   map[string]*room
+	seed    uint64
 
 	again   atomic.Int64 // tries after one whose outcome was not known
 	settled atomic.Int64 // chunks that turned out to have been sent by an earlier try
@@ -36,22 +38,39 @@ type producers struct {
 	sent map[string]bool // by id: what is known to have been sent
 }
 
-func newProducers(client *spanner.Client, seed uint64) (*producers, error) {
+func newProducers(on setting, seed uint64) *producers {
 	p := &producers{
-		client: client,
-		queues: make(map[string]*queue.Queue),
-		rooms:  make(map[string]*room),
-		seed:   seed,
-		sent:   make(map[string]bool),
+		setting: on,
+		queues:  make(map[string]*queue.Queue),
+		rooms:   make(map[string]*room),
+		seed:    seed,
+		sent:    make(map[string]bool),
 	}
 	for _, name := range queueNames {
-		q, err := openQueue(client, name)
-		if err != nil {
-			return nil, err
-		}
-		p.queues[name], p.rooms[name] = q, newRoom(maxBacklog[name])
+		p.rooms[name] = newRoom(maxBacklog[name])
 	}
-	return p, nil
+	return p
+}
+
+// connect gives each producer a client: the bare emulator bears one transaction at a time from each.
+func (p *producers) connect(ctx context.Context, database string, opts ...option.ClientOption) error {
+	for _, name := range queueNames {
+		client, err := newClient(ctx, database, opts...)
+		if err != nil {
+			return err
+		}
+		p.clients = append(p.clients, client)
+		if p.queues[name], err = p.openQueue(client, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *producers) close() {
+	for _, c := range p.clients {
+		c.Close()
+	}
 }
 
 // run sends until ctx ends, and then finishes what it has begun: a chunk that may have been sent is tried until it is known
@@ -95,7 +114,7 @@ func (p *producers) sendChunk(ctx context.Context, name string, ids []string, di
 	}
 	giveUp := time.Now().Add(drainLimit)
 	for {
-		err := p.try(ctx, writes)
+		err := try(ctx, p.queues[name].Backend().Client(), writes)
 		switch {
 		case existsAlready(err):
 			p.settled.Add(1)
@@ -111,10 +130,10 @@ func (p *producers) sendChunk(ctx context.Context, name string, ids []string, di
 	}
 }
 
-func (p *producers) try(ctx context.Context, writes []*spanner.Mutation) error {
+func try(ctx context.Context, client *spanner.Client, writes []*spanner.Mutation) error {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
-	_, err := p.client.Apply(ctx, writes, spanner.TransactionTag(producerTag))
+	_, err := client.Apply(ctx, writes, spanner.TransactionTag(producerTag))
 	return err
 }
 

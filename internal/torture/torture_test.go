@@ -78,12 +78,33 @@ func TestShortRun(t *testing.T) {
 	require.GreaterOrEqual(t, strings.Count(o.text, "in the queues "), 4, "a line a second")
 }
 
+// The same for queue tables, and for those on the bare emulator, where there are no faults but those of the machines.
+func TestShortRunOfTables(t *testing.T) {
+	t.Parallel()
+	for _, on := range []string{onFront, onBare} {
+		t.Run(on, func(t *testing.T) {
+			t.Parallel()
+			o := torture(t, workerRole, "-queue", tableQueue, "-emulator", on, "-duration", "5s", "-workers", "3")
+			require.Equal(t, exitGood, o.code)
+			require.True(t, strings.HasSuffix(o.text, "\n0 lost, 0 twice\n"))
+			require.Positive(t, o.number(t, "messages "))
+			require.Positive(t, o.number(t, "kills "))
+			require.Equal(t, on == onFront, o.number(t, "answers lost or late ") > 0)
+		})
+	}
+}
+
 // The proof can fail: a worker that acknowledges by a plain DELETE is found out.
 func TestCarelessWorkerIsFoundOut(t *testing.T) {
 	t.Parallel()
-	o := torture(t, carelessRole, "-duration", "6s", "-workers", "3")
-	require.Equal(t, exitBad, o.code)
-	require.Positive(t, o.number(t, "twice"))
+	for _, kind := range []string{nativeQueue, tableQueue} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			o := torture(t, carelessRole, "-queue", kind, "-duration", "6s", "-workers", "3")
+			require.Equal(t, exitBad, o.code)
+			require.Positive(t, o.number(t, "twice"))
+		})
+	}
 }
 
 // And so is one that takes the message out before it does the work.
@@ -94,16 +115,27 @@ func TestLosingWorkerIsFoundOut(t *testing.T) {
 	require.Positive(t, o.number(t, "lost, "))
 }
 
-func TestLongRun(t *testing.T) {
+// One after the other, so that each has the machine for itself as far as other packages' tests leave it.
+func TestLongRuns(t *testing.T) {
 	if os.Getenv("SPANQUEUE_LONG") == "" {
-		t.Skip("10 minutes: set SPANQUEUE_LONG=1")
+		t.Skip("16 minutes: set SPANQUEUE_LONG=1")
 	}
-	t.Parallel()
-	o := torture(t, workerRole, "-duration", "10m")
-	t.Log(o.text[strings.LastIndex(o.text, "\nin "):])
-	require.Equal(t, exitGood, o.code)
-	require.GreaterOrEqual(t, o.number(t, "messages "), 20_000)
-	require.GreaterOrEqual(t, o.number(t, "kills "), 200)
+	for _, c := range []struct {
+		queue, emulator, duration string
+		messages, kills           int
+	}{
+		{nativeQueue, onFront, "10m", 20_000, 200},
+		{tableQueue, onFront, "3m", 5_000, 60},
+		{tableQueue, onBare, "3m", 5_000, 60},
+	} {
+		t.Run(c.queue+" "+c.emulator, func(t *testing.T) {
+			o := torture(t, workerRole, "-queue", c.queue, "-emulator", c.emulator, "-duration", c.duration)
+			require.Equal(t, exitGood, o.code)
+			t.Log(o.text[strings.LastIndex(o.text, "\nin "):])
+			require.GreaterOrEqual(t, o.number(t, "messages "), c.messages)
+			require.GreaterOrEqual(t, o.number(t, "kills "), c.kills)
+		})
+	}
 }
 
 // A run that is broken off ends everything and says so.
@@ -131,12 +163,24 @@ func (f *firstLine) Write(p []byte) (int, error) {
 
 func TestRefusedFlags(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{
-		{"-duration", "10ms"}, {"-duration", "x"}, {"-workers", "1"}, {"-workers", "17"}, {"-no-such-flag"}, {"argument"},
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"-duration", "10ms"}, "-duration is 10ms, it must be at least 1s"},
+		{[]string{"-duration", "x"}, "-duration"},
+		{[]string{"-workers", "1"}, "-workers is 1, it must be from 2 to 16"},
+		{[]string{"-workers", "17"}, "-workers is 17, it must be from 2 to 16"},
+		{[]string{"-queue", "tables"}, `-queue is "tables", it must be native or table`},
+		{[]string{"-queue", ""}, `-queue is "", it must be native or table`},
+		{[]string{"-queue", "table", "-emulator", "off"}, `-emulator is "off", it must be front or bare`},
+		{[]string{"-emulator", "bare"}, "-emulator is bare and -queue native: the bare emulator has no queues, -queue must be table"},
+		{[]string{"-no-such-flag"}, "-no-such-flag"},
+		{[]string{"argument"}, `found "argument"`},
 	} {
 		var out, errOut bytes.Buffer
-		require.Equal(t, exitUsage, run(t.Context(), args, nil, &out, &errOut), "%v", args)
+		require.Equal(t, exitUsage, run(t.Context(), c.args, nil, &out, &errOut), "%v", c.args)
 		require.Empty(t, out.String())
-		require.NotEmpty(t, errOut.String())
+		require.Contains(t, errOut.String(), c.says)
 	}
 }

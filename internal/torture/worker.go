@@ -29,7 +29,8 @@ const workerRole = "worker"
 
 // job is what a worker process is told, as JSON in its second argument.
 type job struct {
-	Addr     string // of the front
+	setting
+	Addr     string // of the front, or of the bare emulator
 	Database string
 	Name     string
 	Seed     uint64
@@ -51,6 +52,7 @@ type runner interface {
 type worker struct {
 	job
 	*teller
+	wire        *wire
 	client      *spanner.Client
 	log         *slog.Logger
 	ownFailures atomic.Int64
@@ -88,9 +90,7 @@ func (w *worker) work(args []string, in io.Reader, runners runners) error {
 	go obey(in, stop)
 
 	var err error
-	w.client, err = newClient(ctx, w.Database, append(emulator.ClientOptions(w.Addr),
-		option.WithGRPCDialOption(grpc.WithChainUnaryInterceptor(w.tellCommits)))...)
-	if err != nil {
+	if w.client, err = newClient(ctx, w.Database, w.clientOptions()...); err != nil {
 		return err
 	}
 	defer w.client.Close()
@@ -104,6 +104,19 @@ func (w *worker) work(args []string, in io.Reader, runners runners) error {
 	}
 	w.tell(eventReady, "")
 	return w.watch(ctx, all, ended)
+}
+
+func (w *worker) clientOptions() []option.ClientOption {
+	w.wire = newWire(w.teller)
+	var dial []grpc.DialOption
+	if w.bare() { // first, so that a Commit that waits for its turn does not count as under way
+		dial = newAlone().options()
+	}
+	opts := emulator.ClientOptions(w.Addr)
+	for _, o := range append(dial, w.wire.options()...) {
+		opts = append(opts, option.WithGRPCDialOption(o))
+	}
+	return opts
 }
 
 // obey waits for the word to stop. It ends the process when its parent is gone, whatever it is at.
@@ -143,7 +156,7 @@ func (w *worker) watch(ctx context.Context, all []runner, ended <-chan error) er
 
 // figures adds up what the runners have met with.
 func (w *worker) figures(all []runner) figures {
-	sum := figures{Outcomes: make(map[string]int64), OwnFailures: w.ownFailures.Load()}
+	sum := figures{Outcomes: make(map[string]int64), OwnFailures: w.ownFailures.Load(), RPCs: w.wire.rpcs()}
 	for _, r := range all {
 		f := r.Figures()
 		sum.Received += f.Receiver.Received + f.Receiver.Again
@@ -154,16 +167,6 @@ func (w *worker) figures(all []runner) figures {
 		}
 	}
 	return sum
-}
-
-// tellCommits tells when a Commit is under way.
-func (w *worker) tellCommits(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	if !strings.HasSuffix(method, "/Commit") {
-		return invoke(ctx, method, req, reply, cc, opts...)
-	}
-	w.tell(eventCommit, "")
-	defer w.tell(eventAnswered, "")
-	return invoke(ctx, method, req, reply, cc, opts...)
 }
 
 // chance is true in the given share of the cases.

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"cloud.google.com/go/spanner"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/api/option"
+
+	"github.com/spanqueue/spanqueue/emulator/emulatortest"
+	"github.com/spanqueue/spanqueue/queue"
+)
+
+func TestKindOf(t *testing.T) {
+	t.Parallel()
+	tag := func(tag string) *spannerpb.RequestOptions { return &spannerpb.RequestOptions{TransactionTag: tag} }
+	const service = "/google.spanner.v1.Spanner/"
+	for _, c := range []struct {
+		want   rpcKind
+		method string
+		req    any
+	}{
+		{rpcSession, "CreateSession", &spannerpb.CreateSessionRequest{}},
+		{rpcReceive, "ExecuteStreamingSql", &spannerpb.ExecuteSqlRequest{Sql: "SELECT x FROM RECEIVE_T(max_duration => '1s')"}},
+		{rpcReceive, "StreamingRead", &spannerpb.ReadRequest{Table: "T", Index: "TByVisibleAt"}},
+		{rpcRenew, "ExecuteStreamingSql", &spannerpb.ExecuteSqlRequest{Sql: "SELECT x FROM RENEWLEASE_T(lease_tokens => [@t0])"}},
+		{rpcRenew, "StreamingRead", &spannerpb.ReadRequest{Table: "T", RequestOptions: tag("renew=T")}},
+		{rpcRenew, "Commit", &spannerpb.CommitRequest{RequestOptions: tag("renew=T")}},
+		{rpcClock, "ExecuteStreamingSql", &spannerpb.ExecuteSqlRequest{Sql: "SELECT CURRENT_TIMESTAMP()"}},
+		{rpcCommit, "Commit", &spannerpb.CommitRequest{RequestOptions: tag("queue=T,handler=w1")}},
+		{rpcCommit, "Commit", &spannerpb.CommitRequest{RequestOptions: tag("claim=T")}},
+		{rpcWork, "ExecuteSql", &spannerpb.ExecuteSqlRequest{Sql: "DELETE FROM T", RequestOptions: tag("queue=T,handler=w1")}},
+		{rpcWork, "StreamingRead", &spannerpb.ReadRequest{Table: "Effects"}},
+	} {
+		require.Equal(t, c.want, kindOf(service+c.method, c.req), "%v", c.req)
+	}
+}
+
+// A worker tells of each message that it receives, whatever the kind of the queue.
+func TestWireTellsWhatCame(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{nativeQueue, tableQueue} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			on := setting{Queue: kind, Emulator: onFront}
+			var ddl []string
+			for _, element := range on.elements(txQueue) {
+				ddl = append(ddl, element.Statements()...)
+			}
+			db := emulatortest.Database(t, ddl...)
+			var out bytes.Buffer
+			wire := newWire(&teller{out: &out})
+			var opts []option.ClientOption
+			for _, o := range wire.options() {
+				opts = append(opts, option.WithGRPCDialOption(o))
+			}
+			q, err := on.openQueue(db.Client(t, opts...), txQueue)
+			require.NoError(t, err)
+			require.NoError(t, q.Send(t.Context(), []queue.Outgoing{{Key: spanner.Key{"T000001"}}}))
+			for m, err := range q.Receive(t.Context(), queue.ReceiveOptions{}) {
+				require.NoError(t, err)
+				require.Equal(t, spanner.Key{"T000001"}, m.Key)
+				break
+			}
+			require.Contains(t, out.String(), "came T000001\n")
+			require.Contains(t, out.String(), "commit\nanswered\n")
+			require.Positive(t, wire.rpcs()[rpcReceive])
+			require.Positive(t, wire.rpcs()[rpcCommit])
+		})
+	}
+}
