@@ -10,8 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/spanqueue/spanqueue/emulator/emulatortest"
+	"github.com/spanqueue/spanqueue/emulator/front"
 )
 
 // F32: a receive is a strong single-use read, its rows come while it runs, and it ends by itself.
@@ -55,12 +57,20 @@ func TestF32EmptyQueueEndsAfterMaxDuration(t *testing.T) {
 func TestF32EarlyCloseLeavesTheLeaseToRunOut(t *testing.T) {
 	t.Parallel()
 	const lease = time.Second
-	c := shortLeases(t, lease, taskQueue).Client(t)
+	db := shortLeases(t, lease, taskQueue)
+	c := db.Client(t)
+	stats := func() front.QueueStats {
+		stats, err := db.Front().QueueStats(t.Context(), db.Name, "tasks")
+		require.NoError(t, err)
+		return stats
+	}
+	require.Zero(t, stats())
 	apply(t, c, spanner.Send("Tasks", spanner.Key{1}, "x"))
 	closed := receiveTasks(t, c, "SELECT * FROM RECEIVE_Tasks(max_duration => '1m')")
 	first := closed.next(t)
 	closed.stop()
 	require.Equal(t, codes.Canceled, spanner.ErrCode(closed.end(t)))
+	eventually(t, "the receive query is still open", func() bool { return stats() == front.QueueStats{Delivered: 1} })
 
 	open := receiveTasks(t, c, "SELECT * FROM RECEIVE_Tasks(max_duration => '1m')")
 	again := open.next(t)
@@ -70,6 +80,9 @@ func TestF32EarlyCloseLeavesTheLeaseToRunOut(t *testing.T) {
 	require.NotEqual(t, first.LeaseToken, again.LeaseToken)
 	require.Empty(t, renewTasks(t, c, first.LeaseToken))
 	require.Len(t, renewTasks(t, c, again.LeaseToken), 1)
+	require.Equal(t, front.QueueStats{Receivers: 1, Delivered: 2, Redelivered: 1}, stats())
+	_, err := db.Front().QueueStats(t.Context(), db.Name, "Nothing")
+	require.Equal(t, codes.NotFound, status.Code(err))
 }
 
 func TestF32OnlyStrongSingleUseReads(t *testing.T) {

@@ -28,6 +28,7 @@ func (l *Ledger) Grant(id ID) (Lease, bool) {
 	}
 	now := time.Now()
 	m.deliveries++
+	l.countLocked(m, 1)
 	m.lease = &lease{m: m}
 	l.extendLocked(m.lease, now)
 	heap.Push(&l.waiting, m)
@@ -45,9 +46,18 @@ func (l *Ledger) Release(token string) {
 	}
 	delete(l.byToken, token)
 	held.expires = time.Time{}
+	l.countLocked(held.m, -1)
 	held.m.deliveries--
 	heap.Remove(&l.waiting, held.m.heapIndex)
 	l.readyLocked(held.m)
+}
+
+// countLocked counts the message's last delivery, or takes it back.
+func (l *Ledger) countLocked(m *message, by int64) {
+	l.counts.All += by
+	if m.deliveries > 1 {
+		l.counts.Again += by
+	}
 }
 
 // Live reports whether the token names a lease that runs, of a message that is not known to be gone.

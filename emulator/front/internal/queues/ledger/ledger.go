@@ -38,6 +38,20 @@ type Ledger struct {
 	waiting  waiting
 	ready    ready
 	epoch    uint64
+	counts   Counts
+}
+
+// Counts are deliveries since the ledger was made. What was released is none.
+type Counts struct {
+	All   int64
+	Again int64 // of a message that had been delivered before
+}
+
+// Counts returns the deliveries so far.
+func (l *Ledger) Counts() Counts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.counts
 }
 
 type state int

@@ -178,10 +178,19 @@ func TestReleaseDoesNotCount(t *testing.T) {
 			require.False(t, l.Live(lease.Token))
 			l.Release(lease.Token)
 		}
+		require.Zero(t, l.Counts())
 		require.Equal(t, []ID{id("a")}, taker.Take(1))
 		grant(t, l, id("a"))
+		require.Equal(t, Counts{All: 1}, l.Counts())
 		time.Sleep(second)
 		require.True(t, taker.Pending(), "this was the first delivery")
+		for range 2 {
+			require.Equal(t, []ID{id("a")}, taker.Take(1))
+			lease := grant(t, l, id("a"))
+			require.Equal(t, Counts{All: 2, Again: 1}, l.Counts())
+			l.Release(lease.Token)
+			require.Equal(t, Counts{All: 1}, l.Counts())
+		}
 	})
 }
 
