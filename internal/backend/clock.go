@@ -3,6 +3,8 @@ package backend
 import (
 	"sync"
 	"time"
+
+	"github.com/spanqueue/spanqueue/internal/boottime"
 )
 
 // maxStampAge bounds how long a stamp is carried forward by local time: a minute of two clocks drifting apart by 200 ppm
@@ -11,14 +13,15 @@ const maxStampAge = time.Minute
 
 // Clock carries the database's time forward between its answers. Its zero value knows nothing. It never runs behind the
 // database: the time since the request was *sent* is added to the answer's stamp, so the way of the answer counts twice
-// at most. This machine's wall clock plays no part; only monotonic differences do.
+// at most. This machine's wall clock plays no part; only monotonic differences do, those of package boottime, so that a
+// suspension of the machine does not put it behind.
 type Clock struct {
 	mu    sync.Mutex
 	stamp time.Time
 	sent  time.Time
 }
 
-// Observe takes a stamp that the database made when it answered a request sent at sent (a time.Now of this process).
+// Observe takes a stamp that the database made when it answered a request sent at sent (a boottime.Now of this process).
 func (c *Clock) Observe(stamp, sent time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,7 +37,7 @@ func (c *Clock) Now() (time.Time, bool) {
 	if c.sent.IsZero() {
 		return time.Time{}, false
 	}
-	passed := time.Since(c.sent)
+	passed := boottime.Now().Sub(c.sent)
 	if passed > maxStampAge {
 		return time.Time{}, false
 	}

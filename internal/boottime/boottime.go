@@ -28,8 +28,14 @@ type gauge struct {
 	highest atomic.Int64
 }
 
+// least is the shortest suspension that counts. Two clocks are not read at the same moment.
+const least = 10 * time.Millisecond
+
 func newGauge(read func() time.Duration) *gauge {
-	g := &gauge{first: int64(read())}
+	g := &gauge{}
+	for range 3 {
+		g.first = max(g.first, int64(read()))
+	}
 	g.highest.Store(g.first)
 	return g
 }
@@ -40,7 +46,7 @@ func (g *gauge) read(read func() time.Duration) time.Duration {
 	now := int64(read())
 	for {
 		highest := g.highest.Load()
-		if now <= highest {
+		if now < highest+int64(least) {
 			return time.Duration(highest - g.first)
 		}
 		if g.highest.CompareAndSwap(highest, now) {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What was read too low is made good by the next reading, and nothing ever goes back.
+// What was read too low is made good by the next reading, what is no suspension does not count, and nothing ever goes back.
 func TestGaugeKeepsTheHighest(t *testing.T) {
 	t.Parallel()
 	next := time.Hour // before this program started
@@ -16,6 +16,7 @@ func TestGaugeKeepsTheHighest(t *testing.T) {
 	require.Zero(t, g.read(read))
 	for _, step := range []struct{ reads, want time.Duration }{
 		{time.Hour - time.Millisecond, 0}, // held up in it
+		{time.Hour + time.Millisecond, 0},
 		{time.Hour + time.Minute, time.Minute},
 		{time.Hour, time.Minute},
 		{time.Hour + 2*time.Minute, 2 * time.Minute},

@@ -8,6 +8,7 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/internal/boottime"
 )
 
 // renewChunk is how many leases one statement renews: the service takes 950 parameters in one statement.
@@ -35,7 +36,7 @@ func (q *Queue) renewChunk(ctx context.Context, tokens []string, answers map[str
 	}
 	sql := fmt.Sprintf("SELECT SpannerOldLeaseToken, SpannerNewLeaseToken, SpannerLeaseExpirationTimestamp FROM RENEWLEASE_%s(lease_tokens => [%s])",
 		q.sql.name, strings.Join(names, ", "))
-	sent := time.Now()
+	sent := boottime.Now()
 	return q.client.Single().Query(ctx, spanner.Statement{SQL: sql, Params: params}).Do(func(row *spanner.Row) error {
 		var old, token spanner.NullString
 		var end spanner.NullTime
@@ -55,7 +56,7 @@ func (q *Queue) ServerTime(ctx context.Context) (time.Time, error) {
 	if now, ok := q.clock.Now(); ok {
 		return now, nil
 	}
-	sent := time.Now()
+	sent := boottime.Now()
 	err := q.client.Single().Query(ctx, spanner.Statement{SQL: "SELECT CURRENT_TIMESTAMP()"}).Do(func(row *spanner.Row) error {
 		var stamp time.Time
 		if err := row.Columns(&stamp); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/internal/boottime"
 	"github.com/spanqueue/spanqueue/internal/rowcodec"
 	"github.com/spanqueue/spanqueue/internal/settle"
 )
@@ -119,7 +120,7 @@ func (c *claim) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		committing, c.sent = time.Now(), true
+		committing, c.sent = boottime.Now(), true
 		timer = time.AfterFunc(answerIn, func() { cancel(errCommitTimeout) })
 		return tx.BufferWrite(writes)
 	}, backend.TxOptions{Tag: "claim=" + c.queue.table}.Transaction())

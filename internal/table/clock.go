@@ -14,8 +14,8 @@ type clock struct {
 	lower floor
 }
 
-// committed takes the timestamp of a commit that was sent at sent. Spanner chooses it after the commit has arrived and
-// answers after it has passed, so it bounds the time on both sides.
+// committed takes the timestamp of a commit that was sent at sent, a boottime.Now. Spanner chooses it after the commit has
+// arrived and answers after it has passed, so it bounds the time on both sides.
 func (c *clock) committed(stamp, sent time.Time) {
 	c.upper.Observe(stamp, sent)
 	c.lower.observe(stamp, time.Now())

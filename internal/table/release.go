@@ -7,6 +7,7 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/internal/boottime"
 	"github.com/spanqueue/spanqueue/internal/rowcodec"
 )
 
@@ -87,7 +88,7 @@ func (q *Queue) change(ctx context.Context, what string, deliveries []backend.De
 		if err := write(tx, held, heldRows); err != nil {
 			return err
 		}
-		committing = time.Now()
+		committing = boottime.Now()
 		return nil
 	}, backend.TxOptions{Tag: what + "=" + q.table}.Transaction())
 	if err != nil {

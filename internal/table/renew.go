@@ -7,6 +7,7 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/internal/boottime"
 	"github.com/spanqueue/spanqueue/internal/rowcodec"
 )
 
@@ -69,7 +70,7 @@ func (q *Queue) renewSome(ctx context.Context, tokens []string, answers map[stri
 				writes = append(writes, q.update(l.key, []string{q.columns.names.VisibleAt}, end))
 			}
 		}
-		committing = time.Now()
+		committing = boottime.Now()
 		return tx.BufferWrite(writes)
 	}, backend.TxOptions{Tag: "renew=" + q.table}.Transaction())
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/internal/boottime"
 	"github.com/spanqueue/spanqueue/internal/rowcodec"
 )
 
@@ -67,7 +68,7 @@ func (q *Queue) RunTx(ctx context.Context, o backend.TxOptions, f func(context.C
 		}
 		// At the end, and not with the acknowledgement: a line that was read is locked against those who send to it.
 		shown, err := q.next(ctx, t, slices.Collect(maps.Values(own.acked)))
-		sent, committing = own.sent+shown, time.Now()
+		sent, committing = own.sent+shown, boottime.Now()
 		return err
 	}, o.Transaction())
 	if err != nil {

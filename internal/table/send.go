@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
-	"time"
 
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/internal/boottime"
 	"github.com/spanqueue/spanqueue/internal/rowcodec"
 )
 
@@ -100,7 +100,7 @@ func (q *Queue) Send(ctx context.Context, messages []backend.Outgoing) error {
 	if err != nil {
 		return err
 	}
-	sent := time.Now()
+	sent := boottime.Now()
 	stamp, err := q.client.Apply(ctx, mutations, spanner.TransactionTag(backend.Tag("send="+q.table)))
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/internal/boottime"
 )
 
 // ServerTime implements backend.Queue.
@@ -25,7 +26,7 @@ func (q *Queue) ServerTime(ctx context.Context) (time.Time, error) {
 
 // askTime returns the database's time as it was when it answered.
 func (q *Queue) askTime(ctx context.Context) (stamp time.Time, err error) {
-	sent := time.Now()
+	sent := boottime.Now()
 	tx := q.client.Single()
 	err = tx.Query(ctx, spanner.Statement{SQL: "SELECT CURRENT_TIMESTAMP()"}).Do(func(r *spanner.Row) error { return r.Columns(&stamp) })
 	if err != nil {
