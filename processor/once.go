@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"time"
 
 	"cloud.google.com/go/spanner"
@@ -26,6 +27,9 @@ type OperationFunc func(m *queue.Message) (idempotency.Operation, idempotency.Fi
 // again for later and no attempt is used. A message that asks for something else under a used key
 // (idempotency.ErrMismatch) is dead-lettered at once.
 //
+// The operations table should remember for longer than a message may be tried again, MaxAttempts times and up to
+// Backoff.Max apart; New logs a warning otherwise.
+//
 // It costs one read more than Tx.
 type Once struct {
 	Store     *idempotency.Store
@@ -47,7 +51,38 @@ func (h Once) check() error {
 
 func (h Once) batch(Config) int { return 1 }
 
-func (h Once) tune(*Config) {}
+// tune warns when the store forgets sooner than a message gives up: one that comes back after that does the work again.
+func (h Once) tune(c *Config) {
+	if kept, longest := h.Store.Retention(), longestRetries(*c); kept < longest {
+		c.Logger.Warn("processor: operations are remembered for less time than a message may be tried again; "+
+			"raise schema.Operations.Retention, or lower MaxAttempts or Backoff.Max",
+			"handler", c.Name, "retention", kept, "retries", longest)
+	}
+}
+
+// longestRedelivery is the longest time after which the service delivers a message again that nobody has acknowledged.
+const longestRedelivery = time.Hour
+
+// longestRetries is how long a message may be under way, from its first attempt to its last. Without a limit to the
+// attempts there is no such time: it counts for nothing.
+func longestRetries(c Config) time.Duration {
+	if c.MaxAttempts < 0 || c.Backoff.validate() != nil {
+		return 0
+	}
+	const forEver = time.Duration(math.MaxInt64)
+	sum := longestRedelivery
+	for n := 1; n < c.MaxAttempts; n++ {
+		next, left := c.Backoff.ceiling(n), time.Duration(c.MaxAttempts-n)
+		if next == c.Backoff.Max { // and so are all after it
+			if next > (forEver-sum)/left {
+				return forEver
+			}
+			return sum + next*left
+		}
+		sum += next
+	}
+	return sum
+}
 
 // uncertainPause is how long a message waits whose operation waits for a reconciliation.
 const uncertainPause = time.Minute

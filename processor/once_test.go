@@ -102,6 +102,7 @@ func TestOnceAcrossMessages(t *testing.T) {
 	w.sendPayload("nonsense", "m3")
 	r.outcome(processor.DeadLettered, 2)
 	require.NoError(t, r.stop())
+	require.Zero(t, r.Figures().Deliveries[processor.Retried], "trying again does not make another request of it")
 	require.EqualValues(t, 1, w.effects("k"))
 	require.Contains(t, w.letters("m2")[0].Error.StringVal, "another request")
 	require.Len(t, w.letters("m3"), 1)
