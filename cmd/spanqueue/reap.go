@@ -23,6 +23,7 @@ func connect(ctx context.Context, database string) (*spanner.Client, error) {
 func newReapCommand(connect connector) *cobra.Command {
 	var (
 		database, table string
+		retention       time.Duration
 		batch           int
 	)
 	cmd := &cobra.Command{
@@ -41,7 +42,7 @@ func newReapCommand(connect connector) *cobra.Command {
 				return fmt.Errorf("connect to %s: %w", database, err)
 			}
 			defer client.Close()
-			store, err := idempotency.New(client, schema.Operations{Table: table}, idempotency.Config{})
+			store, err := idempotency.New(client, schema.Operations{Table: table, Retention: retention}, idempotency.Config{})
 			if err != nil {
 				return err
 			}
@@ -59,6 +60,7 @@ func newReapCommand(connect connector) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&database, "database", "", "the database, as `projects/P/instances/I/databases/D`")
 	flags.StringVar(&table, "table", "", "the `name` of the table of operations, if it is not the usual one")
+	flags.DurationVar(&retention, "retention", 0, "the table's retention, if it is not the usual one (0 means 48h): no record is looked at sooner,\nand none is deleted before its own is over")
 	flags.IntVar(&batch, "batch", 0, "records that one transaction deletes (0 means 500)")
 	if err := cmd.MarkFlagRequired("database"); err != nil {
 		panic(err) // a flag that was added above

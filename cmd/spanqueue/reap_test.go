@@ -38,18 +38,33 @@ func TestReap(t *testing.T) {
 		err := cmd.ExecuteContext(t.Context())
 		return out.String(), err
 	}
+	older := func(key string, hours int) {
+		_, err := client.ReadWriteTransaction(t.Context(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			_, err := tx.Update(ctx, spanner.Statement{
+				SQL:    "UPDATE Operations SET CompletedAt = TIMESTAMP_SUB(CompletedAt, INTERVAL @hours HOUR) WHERE OperationKey = @key",
+				Params: map[string]any{"key": key, "hours": hours},
+			})
+			return err
+		})
+		require.NoError(t, err)
+	}
 	do("a")
 	do("b")
-	// One of them ended three days ago; the retention is two.
-	_, err = client.ReadWriteTransaction(t.Context(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
-		_, err := tx.Update(ctx, spanner.NewStatement("UPDATE Operations SET CompletedAt = TIMESTAMP_SUB(CompletedAt, INTERVAL 72 HOUR) WHERE OperationKey = 'a'"))
-		return err
-	})
-	require.NoError(t, err)
-	out, err := reap()
-	require.NoError(t, err)
-	require.Contains(t, out, "deleted  1, expired for up to 24h0m")
-	require.Contains(t, out, "left     1 records")
+	older("a", 72) // the retention is two days
+	older("b", 3)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--retention", "100h"}, "deleted  0"},
+		// To look sooner deletes nothing before its own retention is over.
+		{[]string{"--retention", "2h"}, "deleted  1, expired for up to 24h0m"},
+		{nil, "left     1 records"},
+	} {
+		out, err := reap(c.args...)
+		require.NoError(t, err)
+		require.Contains(t, out, c.want)
+	}
 
 	// An operation that was begun and left is reported, by a hash of its key, and makes cron speak.
 	_, err = store.Steps(t.Context(), idempotency.Operation{Scope: "s", Name: "n", Key: "secret"}, idempotency.FingerprintBytes(nil),
@@ -60,11 +75,13 @@ func TestReap(t *testing.T) {
 			return errors.New("left")
 		})
 	require.Error(t, err)
-	out, err = reap("--batch", "10")
+	out, err := reap("--batch", "10")
 	require.ErrorContains(t, err, "1 operations have not ended")
 	require.Contains(t, out, "open     ")
 	require.NotContains(t, out, "secret")
 
+	_, err = reap("--retention", "1s")
+	require.ErrorContains(t, err, "the retention is 1s")
 	_, err = reap("--batch", "-1")
 	require.ErrorContains(t, err, "Batch is -1")
 	cmd := newReapCommand(connect)
