@@ -10,12 +10,8 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// bar draws the progress of a report.
-func (t *teller) bar(s state) { t.line(fmt.Sprint(s.Next)) }
-
-func (t *teller) line(part string) {
-	var made int
-	_, _ = fmt.Sscan(part, &made)
+// bar draws the progress of a report: so many parts are made.
+func (t *teller) bar(made int) {
 	const width = 30
 	full := width * made / t.parts
 	fmt.Fprintf(t.out, "  [%s%s] part %d of %d\n", strings.Repeat("=", full), strings.Repeat(" ", width-full), made, t.parts)

@@ -29,8 +29,8 @@ func (s *state) part(ctx context.Context, takes time.Duration) error {
 	return nil
 }
 
-// progress is told about each part that is made.
-type progress func(s state)
+// progress is told after each part how many are made.
+type progress func(made int)
 
 // byRenewal keeps the message while the report is made: its lease is renewed in the background.
 func byRenewal(o settings, tell progress) processor.Handler {
@@ -50,7 +50,8 @@ func byDeferral(o settings, tell progress) processor.Handler {
 	})
 }
 
-// byCheckpoints saves the state with the message after each part, due again a little after the next part should be made.
+// byCheckpoints saves the state with the message after each part, due again when the longest time that a run can take is
+// over.
 func byCheckpoints(o settings, tell progress) processor.Handler {
 	return handler(func(ctx context.Context, h *lease.Held) (s state, err error) {
 		if saved := h.Message().Payload; len(saved) > 0 {
@@ -79,13 +80,13 @@ func (s *state) rest(ctx context.Context, o settings, tell progress, save func()
 				return err
 			}
 		}
-		tell(*s)
+		tell(s.Next)
 	}
 	return nil
 }
 
-// longest is the longest time that a run of the handler can take. The handler's own timeout is no longer than it.
-func (o settings) longest() time.Duration { return time.Duration(o.parts)*o.part + 2*o.part }
+// longest is the longest time that a run of the handler can take, and its timeout.
+func (o settings) longest() time.Duration { return o.report() + 2*o.part }
 
 // handler makes the report by the function and writes it in the transaction that takes the message from the queue.
 func handler(make func(context.Context, *lease.Held) (state, error)) processor.Handler {

@@ -1,15 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"strings"
-	"time"
 
 	"cloud.google.com/go/spanner"
 	database "cloud.google.com/go/spanner/admin/database/apiv1"
@@ -29,12 +24,12 @@ type teller struct {
 	queue  *queue.Queue
 }
 
-func story(ctx context.Context, s settings, out io.Writer) error {
+func story(ctx context.Context, s settings, out io.Writer) (err error) {
 	e, err := emulator.Start(ctx, emulator.Options{IgnoreEnvironment: true, Front: front.Options{LeaseLength: s.lease}})
 	if err != nil {
 		return err
 	}
-	defer e.Close()
+	defer func() { err = errors.Join(err, e.Close()) }()
 	if err := e.CreateDatabase(ctx, s.worker.database); err != nil {
 		return err
 	}
@@ -56,7 +51,7 @@ func story(ctx context.Context, s settings, out io.Writer) error {
 		return err
 	}
 	t := &teller{settings: s, out: out, e: e, client: client, queue: q}
-	fmt.Fprintf(out, "a report takes %v, a lease lasts %v\n", time.Duration(s.parts)*s.part, s.lease)
+	fmt.Fprintf(out, "a report takes %v, a lease lasts %v; three reports are made, which takes about %v\n", s.report(), s.lease, s.takes())
 	for _, act := range []struct {
 		report, title string
 		make          func(context.Context, string) error
@@ -93,104 +88,72 @@ func (t *teller) inProcess(ctx context.Context, report string, h processor.Handl
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	ran := make(chan error, 1)
-	go func() { ran <- p.Run(ctx) }()
-	if err := t.wait(ctx, report); err != nil {
+	go func() {
+		err := p.Run(ctx)
+		stop(err) // nobody waits for a worker that has ended
+		ran <- err
+	}()
+	waited := t.wait(ctx, report)
+	stop(nil)
+	if err := errors.Join(<-ran, waited); err != nil {
 		return err
 	}
-	stop()
-	if err := <-ran; err != nil {
-		return err
-	}
-	f := p.Figures()
-	fmt.Fprintf(t.out, "made, with %d renewals of its lease\n", f.Receiver.Renewed)
+	fmt.Fprintf(t.out, "made; its lease was renewed %s, counting the time before the work began\n", times(p.Figures().Receiver.Renewed))
 	return nil
+}
+
+func times(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // killed makes the report by workers in processes of their own. The first is killed when half of the parts are made.
 func (t *teller) killed(ctx context.Context, report string) error {
-	made := map[string]int{}
+	made := map[int]int{}
 	first, err := t.start(ctx)
 	if err != nil {
 		return err
 	}
-	for range t.parts / 2 {
-		part, err := first.next()
-		if err != nil {
-			return err
-		}
-		made[part]++
-		t.line(part)
-	}
-	if err := first.kill(); err != nil {
+	err = t.watch(first, t.parts/2, made)
+	first.kill()
+	if err != nil {
 		return err
 	}
-	fmt.Fprintln(t.out, "the worker is killed with SIGKILL; another one starts")
+	fmt.Fprintf(t.out, "the worker is killed with SIGKILL; another one has the message in %v, when the time of the last checkpoint is over\n", t.longest())
 	second, err := t.start(ctx)
 	if err != nil {
 		return err
 	}
 	defer second.kill()
-	for range t.parts - t.parts/2 {
-		part, err := second.next()
-		if err != nil {
-			return err
-		}
-		made[part]++
-		t.line(part)
+	if err := t.watch(second, t.parts-t.parts/2, made); err != nil {
+		return err
 	}
 	if err := t.wait(ctx, report); err != nil {
 		return err
 	}
-	for part, times := range made {
-		if times != 1 {
-			return fmt.Errorf("part %s was made %d times", part, times)
+	for part, n := range made {
+		if n != 1 {
+			return fmt.Errorf("part %d was made %s", part, times(int64(n)))
 		}
 	}
-	fmt.Fprintf(t.out, "made, and no finished part twice\n")
+	fmt.Fprintln(t.out, "made, and no finished part twice")
 	return nil
 }
 
-// child is a worker process.
-type child struct {
-	cmd *exec.Cmd
-	out *bufio.Reader
-}
-
-func (t *teller) start(ctx context.Context) (*child, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
+// watch shows the next parts that the worker makes, and counts them.
+func (t *teller) watch(c *child, parts int, made map[int]int) error {
+	for range parts {
+		part, err := c.next()
+		if err != nil {
+			return err
+		}
+		made[part]++
+		t.bar(part)
 	}
-	cmd := exec.CommandContext(ctx, self, "-worker", t.e.Addr(), "-database", t.worker.database,
-		"-lease", t.lease.String(), "-part", t.part.String(), "-parts", fmt.Sprint(t.parts))
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	return &child{cmd, bufio.NewReader(out)}, cmd.Start()
-}
-
-// next waits until the worker has made a part.
-func (c *child) next() (part string, err error) {
-	line, err := c.out.ReadString('\n')
-	if err != nil {
-		return "", fmt.Errorf("the worker ended: %w", err)
-	}
-	part, ok := strings.CutPrefix(strings.TrimSpace(line), "made part ")
-	if !ok {
-		return "", fmt.Errorf("the worker said %q", line)
-	}
-	return part, nil
-}
-
-func (c *child) kill() error {
-	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	_ = c.cmd.Wait() // it was killed, and says so
 	return nil
 }

@@ -12,19 +12,25 @@ import (
 	"github.com/spanqueue/spanqueue/queue"
 )
 
-// worker is a process that makes reports by checkpoints until it is stopped, or killed.
+// worker is a process that makes reports by checkpoints until its input ends, as it does when whoever started it has ended.
 type worker struct {
 	addr     string // of the emulator
 	database string
 }
 
-func (w worker) run(ctx context.Context, o settings, out io.Writer) error {
+func (w worker) run(ctx context.Context, o settings, in io.Reader, out io.Writer) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		_, _ = io.Copy(io.Discard, in)
+		stop()
+	}()
 	client, err := connect(ctx, w.addr, w.database)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	p, err := newProcessor(client, o, byCheckpoints(o, func(s state) { fmt.Fprintln(out, "made part", s.Next) }))
+	p, err := newProcessor(client, o, byCheckpoints(o, func(made int) { fmt.Fprintln(out, "made part", made) }))
 	if err != nil {
 		return err
 	}
