@@ -111,10 +111,10 @@ func TestOperationsNamesWhatTheCodeWrites(t *testing.T) {
 		require.NotEmpty(t, found, what)
 		for _, f := range found {
 			if strings.HasPrefix(string(f[1]), "messaging.destination") || strings.HasPrefix(string(f[1]), "messaging.consumer") {
-				require.Contains(t, code, `attribute.String("`+string(f[1])+`"`)
+				require.True(t, strings.Contains(code, `attribute.String("`+string(f[1])+`"`), "%q is no label", f[1])
 				continue
 			}
-			require.Contains(t, code, string(f[1]), what)
+			require.True(t, strings.Contains(code, string(f[1])), "%s: %q is nowhere in the code", what, f[1])
 		}
 	}
 
