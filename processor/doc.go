@@ -34,8 +34,8 @@
 // the message may have been delivered before: a lease's length or more after its due time, by the database's own stamps,
 // or when it was sent again by us. Fresh messages cost nothing extra. A start is counted before the handler is started, so
 // that a message that kills its process is found out. Not attempts: our stop, aborts by the database, a lease lost before
-// an outcome, a snooze. A start may be counted that never came to be; one that came to be is missed at most for the first
-// delivery.
+// an outcome, a snooze. A start may be counted although the handler was not reached; one that took place is missed at most
+// for the first delivery.
 //
 // # Who decides
 //

@@ -2,7 +2,8 @@ package processor
 
 import "errors"
 
-// Handler is the work to do for messages. Tx, Batch and Call make one; the guarantee of each is written on it.
+// Handler is the work to do for messages. Tx, Typed, Batch, Mux.Handler, Once and Call make one; the guarantee of
+// each is written on it.
 type Handler interface {
 	// check says what is missing of the handler.
 	check() error

@@ -1,7 +1,7 @@
 // Package front is a gRPC server before the public Cloud Spanner emulator. Its clients see a Spanner with queues on
 // which many transactions run at once; behind it is the emulator, which knows no queues, keeps one transaction a
 // session, and lets one read-write transaction a database live while it aborts the others. What the front has no
-// opinion on passes through as it is. Queues are told in internal/queues, injected faults in package fault.
+// opinion on passes through as it is. Queues are described in internal/queues, injected faults in package fault.
 //
 // # Sessions
 //

@@ -76,8 +76,8 @@ type Server struct {
 	sweeper sync.WaitGroup
 }
 
-// New makes a front before the emulator at backend ("host:port"); it is not called before the first RPC. The front
-// serves nothing before Serve. Close it, also when Serve was never called.
+// New makes a front before the emulator at backendAddr ("host:port"), which it does not call before the first RPC. The
+// front serves nothing before Serve. Close it, also when Serve was never called.
 func New(ctx context.Context, backendAddr string, opts Options) (*Server, error) {
 	opts = opts.withDefaults()
 	if err := opts.validate(); err != nil {
