@@ -27,7 +27,7 @@ func newListCommand(open opener) *cobra.Command {
 			if limit < 1 {
 				return fmt.Errorf("--limit is %d; it must be at least 1", limit)
 			}
-			return t.with(cmd.Context(), func(q *queue.Queue) error {
+			return t.with(cmd, func(q *queue.Queue) error {
 				letters, err := page(cmd.Context(), q, f, after, limit)
 				if err != nil {
 					return err

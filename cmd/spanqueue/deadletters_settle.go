@@ -94,7 +94,7 @@ func (s *settlement) finish(cmd *cobra.Command, check func(args []string) error)
 		if err := check(args); err != nil {
 			return err
 		}
-		return s.with(cmd.Context(), func(q *queue.Queue) error {
+		return s.with(cmd, func(q *queue.Queue) error {
 			if s.all {
 				return s.runAll(cmd, q)
 			}

@@ -25,7 +25,7 @@ func newShowCommand(open opener) *cobra.Command {
 			if asJSON && payloadOnly {
 				return fmt.Errorf("--json and --payload exclude each other")
 			}
-			return t.with(cmd.Context(), func(q *queue.Queue) error {
+			return t.with(cmd, func(q *queue.Queue) error {
 				key, deadAt, err := findLetter(cmd.Context(), q, args[0])
 				if err != nil {
 					return err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -12,24 +13,41 @@ import (
 )
 
 func newStatsCommand(open opener) *cobra.Command {
-	t := target{open: open}
+	var (
+		t      = target{open: open}
+		asJSON bool
+	)
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Count a queue's messages, and say how long the oldest has been due",
-		Args:  cobra.NoArgs,
+		Long: "Count a queue's messages: those that are due (ready, those that are being handled included) and those that are due\n" +
+			"later (delayed), and say how long the oldest has been due. It reads the whole queue, and takes as long as that takes.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return t.with(cmd.Context(), func(q *queue.Queue) error {
+			return t.with(cmd, func(q *queue.Queue) error {
 				s, err := q.Stats(cmd.Context())
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "ready    %d\ndelayed  %d\noldest   %v\n", s.Ready, s.Delayed, s.OldestAge)
-				return err
+				return printStats(cmd.OutOrStdout(), s, asJSON)
 			})
 		},
 	}
 	t.addTo(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "a JSON object, the age in seconds")
 	return cmd
+}
+
+func printStats(w io.Writer, s queue.Stats, asJSON bool) error {
+	if !asJSON {
+		_, err := fmt.Fprintf(w, "ready    %d\ndelayed  %d\noldest   %v\n", s.Ready, s.Delayed, s.OldestAge)
+		return err
+	}
+	return printJSON(w, struct {
+		Ready            int64   `json:"ready"`
+		Delayed          int64   `json:"delayed"`
+		OldestAgeSeconds float64 `json:"oldestAgeSeconds"`
+	}{s.Ready, s.Delayed, s.OldestAge.Seconds()})
 }
 
 // widestPayload is how much of a payload a line of peek has room for.
@@ -44,12 +62,14 @@ func newPeekCommand(open opener) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "peek",
 		Short: "Show the messages that are due first, without taking them",
-		Args:  cobra.NoArgs,
+		Long: "Show the messages that are due first, with their keys, due times and payloads, without taking or leasing them. Those\n" +
+			"that are being handled are among them.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if n < 1 {
 				return fmt.Errorf("-n is %d; it must be at least 1", n)
 			}
-			return t.with(cmd.Context(), func(q *queue.Queue) error {
+			return t.with(cmd, func(q *queue.Queue) error {
 				messages, err := q.Peek(cmd.Context(), n)
 				if err != nil {
 					return err
@@ -94,12 +114,15 @@ func newPurgeCommand(open opener) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "purge --yes",
 		Short: "Remove every message of a queue, handled or not",
-		Args:  cobra.NoArgs,
+		Long: "Remove every message of a queue for good, also those that are being handled: what their handlers have written is not\n" +
+			"kept. Dead letters stay where they are. There is no way back, so it wants --yes. To hold messages back instead, switch\n" +
+			"delivery off: ALTER QUEUE name SET OPTIONS (disable_delivery = true).",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
 				return errors.New("purge removes every message of the queue for good, also those that are being handled: say --yes")
 			}
-			return t.with(cmd.Context(), func(q *queue.Queue) error {
+			return t.with(cmd, func(q *queue.Queue) error {
 				n, err := q.Purge(cmd.Context())
 				fmt.Fprintf(cmd.OutOrStdout(), "purged %d\n", n)
 				return err

@@ -8,6 +8,9 @@
 //
 // The commands about a queue take --database projects/P/instances/I/databases/D and --queue NAME.
 //
+// They wait for --connect-timeout (10 s) for the database's first answer, and say so after a second. What removes messages
+// for good wants --yes. With --json, stats, peek and deadletters list and show print an object a line.
+//
 // What a program may read goes to standard output, everything else to standard error. The exit code is 0 after success
 // and after a wanted stop by SIGINT or SIGTERM, 1 otherwise. A second signal ends it at once.
 package main

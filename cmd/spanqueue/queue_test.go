@@ -112,6 +112,7 @@ func TestStatsPeekPurge(t *testing.T) {
 	w.send(queue.Outgoing{Key: spanner.Key{"a", 1}, Payload: []byte("two\napples")},
 		queue.Outgoing{Key: spanner.Key{"b", nil}, Payload: []byte{0, 255}, DeliverTime: at})
 	require.Regexp(t, `^ready    1\ndelayed  1\noldest   \d.*s\n$`, w.ok("stats"))
+	require.Regexp(t, `^{"ready":1,"delayed":1,"oldestAgeSeconds":\d[\de.-]*}\n$`, w.ok("stats", "--json"))
 	table := lines(w.ok("peek"))
 	require.Len(t, table, 3)
 	require.Regexp(t, `^\["a",1\] +20\S+Z +10 +two apples$`, table[1])
@@ -150,6 +151,7 @@ func TestMistakesAboutQueues(t *testing.T) {
 		`--until is "-1h"`:                          {"deadletters", "list", "--until", "-1h"},
 		"--key: key ":                               {"deadletters", "list", "--key", "7"},
 		"--after: ":                                 {"deadletters", "list", "--after", "7"},
+		"--connect-timeout is 0s":                   {"stats", "--connect-timeout", "0s"},
 		"-n is 0":                                   {"peek", "-n", "0"},
 		"Rate is -1":                                {"deadletters", "redrive", "--all", "--rate", "-1"},
 	} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"time"
 
 	"cloud.google.com/go/spanner"
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 type target struct {
 	open            opener
 	database, queue string
+	timeout         time.Duration // until the database's first answer
 }
 
 // opener opens a queue of a database, both by name. close must be called once the queue is not used any more.
@@ -42,6 +44,7 @@ func (t *target) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&t.database, "database", "", "the database, as `projects/P/instances/I/databases/D`")
 	flags.StringVar(&t.queue, "queue", "", "the `name` of the queue or queue table")
+	flags.DurationVar(&t.timeout, "connect-timeout", 10*time.Second, "how long to wait for the database's first answer")
 	for _, name := range []string{"database", "queue"} {
 		if err := cmd.MarkFlagRequired(name); err != nil {
 			panic(err) // a flag that was added above
@@ -50,11 +53,19 @@ func (t *target) addTo(cmd *cobra.Command) {
 }
 
 // with opens the queue for f.
-func (t *target) with(ctx context.Context, f func(*queue.Queue) error) error {
+func (t *target) with(cmd *cobra.Command, f func(*queue.Queue) error) error {
 	if !databaseName.MatchString(t.database) {
 		return fmt.Errorf("--database is %q; it must be projects/P/instances/I/databases/D", t.database)
 	}
-	q, done, err := t.open(ctx, t.database, t.queue)
+	if t.timeout <= 0 {
+		return fmt.Errorf("--connect-timeout is %v; it must be above 0", t.timeout)
+	}
+	var q *queue.Queue
+	var done func()
+	err := firstAnswer(cmd.Context(), cmd.ErrOrStderr(), t.database, t.timeout, func(ctx context.Context) (err error) {
+		q, done, err = t.open(ctx, t.database, t.queue)
+		return err
+	})
 	if err != nil {
 		return err
 	}
