@@ -35,7 +35,9 @@ func (q *Queue) Peek(ctx context.Context, n int) ([]*Message, error) {
 	}
 	messages := make([]*Message, len(ds))
 	for i, d := range ds {
-		messages[i] = q.message(d)
+		m := q.message(d)
+		m.claim, m.Lease = d.Token, Lease{} // enough to compete with the holder, nothing to renew it by
+		messages[i] = m
 	}
 	return messages, nil
 }

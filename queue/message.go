@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -35,6 +36,7 @@ type Message struct {
 	columns  []string
 	priority int
 	record   *backend.Record
+	claim    string // of a message that was only looked at: the token of whoever has, or had, it
 }
 
 // Lease is a claim on a delivery.
@@ -84,7 +86,7 @@ func (m *Message) Delivery() backend.Delivery {
 		Key:         m.Key,
 		Payload:     m.Payload,
 		DeliverTime: m.DeliverTime,
-		Token:       m.Lease.Token,
+		Token:       cmp.Or(m.Lease.Token, m.claim),
 		LeaseEnd:    m.Lease.End,
 		LastOfBatch: m.LastOfBatch,
 		Priority:    m.priority,
