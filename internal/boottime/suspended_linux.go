@@ -1,33 +1,27 @@
 package boottime
 
 import (
-	"syscall"
 	"time"
-	"unsafe"
-)
 
-// Clocks of Linux, as its headers number them.
-const (
-	clockMonotonic = 1 // stands still while the machine is suspended
-	clockBoottime  = 7 // goes on
+	"golang.org/x/sys/unix"
 )
 
 // suspended returns for how long the machine has been suspended since it was booted. The clock that is ahead is read first,
 // so that a pause between the two makes the answer too low and never too high. A kernel that does not know the clocks says 0.
 func suspended() time.Duration {
-	boot, ok := read(clockBoottime)
+	boot, ok := read(unix.CLOCK_BOOTTIME) // goes on while the machine is suspended
 	if !ok {
 		return 0
 	}
-	awake, ok := read(clockMonotonic)
+	awake, ok := read(unix.CLOCK_MONOTONIC) // stands still then
 	if !ok {
 		return 0
 	}
 	return boot - awake
 }
 
-func read(clock uintptr) (time.Duration, bool) {
-	var t syscall.Timespec
-	_, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clock, uintptr(unsafe.Pointer(&t)), 0)
-	return time.Duration(t.Nano()), errno == 0
+func read(clock int32) (time.Duration, bool) {
+	var t unix.Timespec
+	err := unix.ClockGettime(clock, &t)
+	return time.Duration(t.Nano()), err == nil
 }
