@@ -23,7 +23,7 @@ var ErrEnded = errors.New("queuesql: the handler has ended its transaction by it
 //
 // The function must neither commit nor roll back: a handler that did and returned nil fails with ErrEnded. When it has
 // committed, its work and the acknowledgement stand, and the message is not handled again. A transaction that it begins
-// itself, through db, is not refused as processor.Tx does: it would be another one, and not part of the exactly-once.
+// itself, through db, is not refused, as it is in a processor.Tx: it is another one, and not part of the exactly-once.
 //
 // Each running handler uses one connection of db: a limit by SetMaxOpenConns should leave room for
 // processor.Config.Concurrency of them, beside the one that Client keeps.
