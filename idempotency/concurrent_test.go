@@ -78,6 +78,44 @@ func TestCopiesAtOnce(t *testing.T) {
 	}
 }
 
+// The same over a record that is there: one that has expired, one whose owner
+// is gone, and one that was given up. Here no unique key of the record helps the
+// claim, since it is written over.
+func TestCopiesAtOnceOverAnOldRecord(t *testing.T) {
+	t.Parallel()
+	for name, old := range map[string]func(t *testing.T, b *bench){
+		"expired": func(t *testing.T, b *bench) {
+			_, err := b.store.Do(t.Context(), op, payload("p"), nothing)
+			require.NoError(t, err)
+			b.age(t, op, 49*time.Hour)
+		},
+		"lease over": func(t *testing.T, b *bench) { b.begun(t, op, "in_progress", b.now(t).Add(-time.Hour)) },
+		"given up": func(t *testing.T, b *bench) {
+			b.begun(t, op, "in_progress", b.now(t))
+			_, err := b.client.Apply(t.Context(), []*spanner.Mutation{spanner.Update("Operations",
+				[]string{"Scope", "Operation", "OperationKey", "Owner"}, []any{op.Scope, op.Name, op.Key, nil})})
+			require.NoError(t, err)
+		},
+	} {
+		for _, how := range []string{"Do", "Steps"} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, idempotency.Config{})
+				old(t, b)
+				fresh := 0
+				for _, r := range b.atOnce(t, func() *spanner.Client { return b.client }, b.doer(t, how)) {
+					if !r.Replayed {
+						fresh++
+					}
+				}
+				require.Equal(t, 1, fresh)
+				require.EqualValues(t, 1, b.points(t))
+				require.EqualValues(t, 1, b.records(t))
+			})
+		}
+	}
+}
+
 // doer returns one copy's work, with a body that no other copy would give.
 func (b *bench) doer(t *testing.T, how string) doer {
 	var mu sync.Mutex

@@ -29,6 +29,7 @@ const (
 	childAddr     = "IDEMPOTENCY_TEST_CHILD_ADDR"
 	childDatabase = "IDEMPOTENCY_TEST_CHILD_DATABASE"
 	childKey      = "IDEMPOTENCY_TEST_CHILD_KEY"
+	childSteps    = "IDEMPOTENCY_TEST_CHILD_STEPS" // set: in steps
 )
 
 func TestMain(m *testing.M) {
@@ -50,11 +51,14 @@ func child() error {
 	if err != nil {
 		return err
 	}
+	key := os.Getenv(childKey)
+	if os.Getenv(childSteps) != "" {
+		return childInSteps(ctx, client, key)
+	}
 	store, err := idempotency.New(client, schema.Operations{}, idempotency.Config{})
 	if err != nil {
 		return err
 	}
-	key := os.Getenv(childKey)
 	if _, err := store.Do(ctx, crashOp(key), payload("p"), pointFor(key, nil)); err != nil {
 		return err
 	}
@@ -175,16 +179,19 @@ var killPoints = []struct {
 
 // kill runs the operation in a child process and kills that at the point of the
 // rule, by its pid.
-func (b *bench) kill(t *testing.T, key string, rule fault.Rule) {
+func (b *bench) kill(t *testing.T, key string, rule fault.Rule, env ...string) {
 	t.Helper()
 	var at *fault.Handle
 	if rule.Method != "" {
-		rule.Tag = "spanqueue-do"
+		if rule.Tag == "" {
+			rule.Tag = "spanqueue-do"
+		}
 		at = b.fault(t, rule)
 		defer at.Remove()
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), childAddr+"="+b.db.Endpoint(), childDatabase+"="+b.db.Name, childKey+"="+key)
+	cmd.Env = append(cmd.Env, env...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	require.NoError(t, err)

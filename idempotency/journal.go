@@ -19,6 +19,20 @@ type entry struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
+// maxJournal bounds the journal in bytes, as it is encoded: a cell of the
+// database holds 10 MiB.
+const maxJournal = 10<<20 - 4096
+
+// room is what the results of further steps may have, in bytes.
+func (j journal) room() int {
+	const aroundValue = 64 // the names of the members, and what is between them
+	used := 0
+	for _, e := range j {
+		used += aroundValue + 6*len(e.Name) + len(e.Value) // a character of a name may need six
+	}
+	return maxJournal - used - aroundValue - 6*maxStepName
+}
+
 type kind string
 
 const (

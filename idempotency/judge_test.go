@@ -1,6 +1,7 @@
 package idempotency
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -127,4 +128,27 @@ func TestJournal(t *testing.T) {
 
 	_, err = parseJournal([]byte("{"))
 	require.Error(t, err)
+}
+
+// What a step may answer must fit in beside what the steps before it have
+// answered: this is found out before it is done.
+func TestJournalHasRoomForTheNextStep(t *testing.T) {
+	t.Parallel()
+	value := func(n int) []byte { return []byte(`"` + strings.Repeat("x", n-2) + `"`) }
+	full := journal{{Name: strings.Repeat("\x00", maxStepName), Kind: outside, Value: value(8 << 20)}}
+	left := full.room()
+	require.Positive(t, left)
+	text, err := full.with(1, entry{Name: strings.Repeat("\x00", maxStepName), Kind: outside, Value: value(left)}).encode()
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(text), maxJournal)
+
+	for _, c := range []struct {
+		maxBody int
+		want    error
+	}{{left, nil}, {left + 1, ErrTooLarge}} {
+		run := &Run{store: &Store{cfg: Config{MaxBody: c.maxBody}}, rec: &record{steps: full}, next: 1}
+		_, found, err := run.enter("charge", outside)
+		require.ErrorIs(t, err, c.want)
+		require.False(t, found)
+	}
 }

@@ -149,7 +149,13 @@ func (run *Run) recorded(name string, k kind) (entry, bool, error) {
 			return entry{}, false, fmt.Errorf("%w: step %q comes twice in one operation; its outside calls would share a key", ErrInvalid, name)
 		}
 	}
-	return steps.at(run.next, name, k)
+	e, found, err := steps.at(run.next, name, k)
+	if room := steps.room(); err == nil && !found && room < run.store.cfg.MaxBody {
+		// Before the step, since what a call has done cannot be taken back.
+		return entry{}, false, fmt.Errorf("%w: the results of %d steps leave room for %d bytes, and that of step %q may have Config.MaxBody, %d",
+			ErrTooLarge, len(steps), max(0, room), name, run.store.cfg.MaxBody)
+	}
+	return e, found, err
 }
 
 // record is the record as this run last wrote it. Renewals write it too.

@@ -208,8 +208,12 @@ func (m *Middleware) retryAfter(err error) time.Duration {
 	return m.cfg.RetryAfter
 }
 
-// checkName refuses operation names that no request could be done under.
-func checkName(name string) {
+// checkMount refuses a missing handler, and operation names that no request
+// could be done under.
+func checkMount(name string, handler bool) {
+	if !handler {
+		panic(fmt.Sprintf("idempotencyhttp: the handler of operation %q is nil", name))
+	}
 	if n := utf8.RuneCountInString(name); n == 0 || n > 128 || !utf8.ValidString(name) {
 		panic(fmt.Sprintf("idempotencyhttp: the operation name %q has %d characters; it needs 1 to 128 of UTF-8", name, n))
 	}

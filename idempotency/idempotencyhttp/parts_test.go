@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"cloud.google.com/go/spanner"
 	"github.com/stretchr/testify/require"
 
 	"github.com/spanqueue/spanqueue/idempotency"
@@ -48,8 +49,13 @@ func TestConfigIsRefusedByName(t *testing.T) {
 	require.ErrorContains(t, err, "Config.Scope is nil")
 	m, err := New(new(idempotency.Store), good())
 	require.NoError(t, err)
-	require.Panics(t, func() { m.Tx("", nil) })
-	require.Panics(t, func() { m.Steps(strings.Repeat("n", 129), nil) })
+	tx := func(http.ResponseWriter, *http.Request, *spanner.ReadWriteTransaction) error { return nil }
+	steps := func(*http.Request, *Steps) error { return nil }
+	require.NotPanics(t, func() { m.Tx("n", tx); m.Steps("n", steps) })
+	require.Panics(t, func() { m.Tx("", tx) })
+	require.Panics(t, func() { m.Steps(strings.Repeat("n", 129), steps) })
+	require.Panics(t, func() { m.Tx("n", nil) })
+	require.Panics(t, func() { m.Steps("n", nil) })
 	require.Panics(t, func() { m.Operations() })
 }
 

@@ -24,13 +24,13 @@ type TxHandler func(w http.ResponseWriter, r *http.Request, tx *spanner.ReadWrit
 
 // Tx makes an http.Handler of one that does its work in a transaction. name is
 // the operation's, 1 to 128 characters; like http.ServeMux.Handle, Tx panics on
-// another.
+// another, and without a handler.
 //
 // A duplicate that comes while the first request is at work waits for it and
 // gets the replay, at most Config.Wait and within its own context. If the
 // client goes away before the commit is sent, nothing is kept.
 func (m *Middleware) Tx(name string, h TxHandler) http.Handler {
-	checkName(name)
+	checkMount(name, h != nil)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q, problem := m.admit(w, r, name)
 		if problem != nil {
