@@ -120,6 +120,24 @@ func TestSweepLeavesWhatWasTakenMeanwhile(t *testing.T) {
 	require.True(t, receipt.Replayed)
 }
 
+// Each record has the retention it was written with. A store whose own is
+// shorter must not delete it sooner, and finds it valid.
+func TestSweepLeavesWhatIsKeptLonger(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, idempotency.Config{}) // 48 h
+	_, err := b.do(t, op, payload("p"))
+	require.NoError(t, err)
+	b.age(t, op, 40*time.Hour)
+	b.table.Retention = 2 * time.Hour
+	b.store = b.newStore(t, idempotency.Config{})
+	swept := b.sweep(t)
+	require.Zero(t, swept.Deleted)
+	require.Zero(t, swept.Lag)
+	receipt, err := b.do(t, op, payload("p"))
+	require.NoError(t, err)
+	require.True(t, receipt.Replayed)
+}
+
 func TestSweepWorksInBoundedBatches(t *testing.T) {
 	t.Parallel()
 	b := forTwoHours(t)
