@@ -35,6 +35,7 @@ const (
 type lab struct {
 	t         *testing.T
 	emulators []*cellEmulator
+	witness   witness
 }
 
 // cellEmulator is an emulator that many cells share.
@@ -52,6 +53,7 @@ func newLab(t *testing.T, emulators int) *lab {
 			IdleBound:   time.Second,
 			ClosedBound: 200 * time.Millisecond,
 		}})
+		e.Front().Faults().Add(l.witness.rule())
 		conn, err := grpc.NewClient(e.BackendAddr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })

@@ -65,3 +65,16 @@ func TestMatrixFailsWithoutItsFault(t *testing.T) {
 	require.ErrorIs(t, err, errNotApplied)
 	require.Less(t, time.Since(began), cellLimit/2)
 }
+
+// An RPC that no row is about is found.
+func TestMatrixSeesRPCsWithoutARow(t *testing.T) {
+	t.Parallel()
+	var w witness
+	look := w.rule().Match
+	require.False(t, look(fault.Call{Method: "Commit", Tag: tagWork + ",handler=Q"}), "it only looks on")
+	look(fault.Call{Method: "CreateSession"})
+	require.Empty(t, w.unmet())
+	look(fault.Call{Method: "ExecuteBatchDml", Tag: tagWork, SQL: "UPDATE Effects SET N = 1"})
+	look(fault.Call{Method: "Commit", Tag: "something=Q"})
+	require.Equal(t, []string{"Commit|something|", "ExecuteBatchDml|queue|UPDATE Effects SET N = 1"}, w.unmet())
+}

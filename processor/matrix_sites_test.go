@@ -36,6 +36,7 @@ type site struct {
 type scene struct {
 	single bool         // there is one message
 	old    bool         // the messages may have been delivered before, as far as can be seen: attempts are counted
+	stale  bool         // there are records of earlier messages with the same keys, for a later time
 	fails  bool         // the first attempt at the first message fails
 	dies   bool         // every attempt at the first message fails, and one is all it has
 	sends  bool         // the handler sends the first message's key again, once, as a schedule does; that one has its effect too
@@ -133,7 +134,9 @@ func sitesOf(k handlerKind) []site {
 	probe.leads = lost
 
 	sites := []site{
-		{name: "ledger check", where: ofTable("QAttempts", "")},
+		{name: "ledger check", more: 1, where: fault.Rule{Method: "StreamingRead", Match: func(c fault.Call) bool {
+			return c.Tag == "" && (readsTable(c, "QAttempts") || readsTable(c, "QDeadLetters"))
+		}}},
 		{name: "receive: open", where: receive},
 		{name: "receive: first row", where: row},
 		{name: "receive: mid-stream", where: row, nth: 2, more: 1, rows: 4},
@@ -149,6 +152,7 @@ func sitesOf(k handlerKind) []site {
 			return c.SQL == "SELECT CURRENT_TIMESTAMP()"
 		}}, scene: scene{fails: true, leads: unasked}},
 		{name: "ledger: read", where: ofTable("QAttempts", tagAttempts), scene: scene{old: true}},
+		{name: "ledger: queue", where: ofTable("Q", tagAttempts), scene: scene{old: true, stale: true}},
 		{name: "ledger: commit", where: ofCommit(tagAttempts), scene: scene{old: true}},
 		{name: "take back: read", where: ofTable("QAttempts", tagAttempts), nth: 2, scene: scene{single: true, old: true, leads: refused}},
 		{name: "take back: commit", where: ofCommit(tagAttempts), nth: 2, scene: scene{single: true, old: true, leads: refused}},
@@ -166,6 +170,8 @@ func sitesOf(k handlerKind) []site {
 // makes says whether the handlers of a kind make an RPC.
 func makes(k handlerKind, name string) bool {
 	switch name {
+	case "ledger: queue":
+		return k == kindTx // it is before any handler, and the others' would be the same
 	case "no SELECT: ack":
 		return k == kindBatch // the others acknowledge by the same statement
 	case "server time":

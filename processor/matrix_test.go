@@ -18,6 +18,7 @@ import (
 //	matrix_cell_test.go    one cell: a database of its own, a few messages, one fault
 //	matrix_work_test.go    the handlers
 //	matrix_judge_test.go   what must hold in the end, read from the emulator itself, past the front and the library
+//	matrix_witness_test.go that no RPC which the processors made is without a row
 //	matrix_lab_test.go     the emulators that the cells share, and who looks for goroutines that a cell has left
 //	matrix_grid_test.go    the printed table
 //
@@ -36,6 +37,7 @@ func TestFaultMatrix(t *testing.T) {
 	l := newLab(t, labEmulators)
 	began := time.Now()
 	results := l.runAll(cells)
+	require.Empty(t, l.witness.unmet(), "the processor makes RPCs that no row of the matrix is about")
 	var again []string
 	for _, r := range results {
 		if r.again > 0 {
@@ -47,7 +49,7 @@ func TestFaultMatrix(t *testing.T) {
 }
 
 // matrixSize is the number of cells for each seed.
-const matrixSize = 1842
+const matrixSize = 1842 + 28
 
 func matrixCells(seeds []uint64) []*cell {
 	var cells []*cell
