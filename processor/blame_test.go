@@ -125,37 +125,3 @@ func TestLateHandlerCommits(t *testing.T) {
 	require.NoError(t, r.stop())
 	w.once("m1")
 }
-
-// A start that was never written is not taken back from the process that was killed before.
-func TestLostStartTakesNothingBack(t *testing.T) {
-	t.Parallel()
-	for name, action := range map[string]fault.Action{
-		"landed":       fault.After(codes.Unknown, "who knows"),
-		"did not land": fault.Before(codes.Unknown, "who knows"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			due := time.Now().Add(leaseLength).Truncate(time.Microsecond).Add(7) // as if it had been sent again: its starts are counted
-			require.NoError(t, w.queue.Send(t.Context(), []queue.Outgoing{{Key: spanner.Key{"m1"}, DeliverTime: due}}))
-			peeked, err := w.queue.Peek(t.Context(), 1)
-			require.NoError(t, err)
-			_, err = w.client.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("QAttempts",
-				[]string{"Id", "DeliverTime", "Starts", "Errors", "Deferrals", "FirstAt", "LastAt"},
-				[]any{"m1", peeked[0].DeliverTime, 1, 0, 0, spanner.CommitTimestamp, spanner.CommitTimestamp})}) // of the process that was killed
-			require.NoError(t, err)
-			h := w.fault(fault.Rule{Method: "Commit", Tag: "attempts=Q", Nth: 1, Do: action})
-			var seen attemptsSeen
-			r := w.work(func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) error {
-				seen.add(m)
-				return addOne(ctx, tx, m)
-			})
-			r.outcome(processor.Done, 1)
-			require.NoError(t, r.stop())
-			require.Equal(t, 1, h.Applied())
-			require.EqualValues(t, 1, r.Figures().Deliveries[processor.Interrupted], "the handler is not started on a start that may not be on record")
-			require.Equal(t, []int{2}, seen.list())
-			w.once("m1")
-		})
-	}
-}
