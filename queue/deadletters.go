@@ -30,6 +30,8 @@ type DeadLetter struct {
 	FirstAt, LastAt time.Time
 	// Handler is the handler that had the message last; it may be empty.
 	Handler string
+	// Priority is the message's, which it has again when it is redriven; 0 where the queue has no priorities.
+	Priority int
 }
 
 // String names the letter for a log.
@@ -108,7 +110,7 @@ func (d *DeadLetters) Get(ctx context.Context, key spanner.Key, deadAt time.Time
 func publish(l deadletter.Letter) *DeadLetter {
 	return &DeadLetter{
 		Key: l.Key, DeadAt: l.DeadAt, Payload: l.Payload, DeliverTime: l.DeliverTime, Reason: l.Reason, Error: l.Error,
-		Attempts: l.Attempts, FirstAt: l.First, LastAt: l.Last, Handler: l.Handler,
+		Attempts: l.Attempts, FirstAt: l.First, LastAt: l.Last, Handler: l.Handler, Priority: l.Priority,
 	}
 }
 

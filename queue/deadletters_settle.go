@@ -14,7 +14,7 @@ import (
 )
 
 // Redrive moves the letter back into the queue, in one transaction: the message is sent under its own key, due now, with
-// its payload byte for byte, and begins anew: its attempts are not inherited.
+// its payload byte for byte and its priority, and begins anew: its attempts are not inherited.
 //
 // However many operators redrive it at once, there is one message: the others get ErrNoDeadLetter. When the key is in the
 // queue the error wraps ErrExists, and the letter is kept.

@@ -23,11 +23,15 @@ var tasksTable = schema.QueueTable{Queue: tasks, Shards: 2}
 // newTableWorld makes a world whose queue is a queue table.
 func newTableWorld(t testing.TB) *world {
 	t.Helper()
-	ddl := append(tasksTable.Statements(), schema.DeadLetters{Queue: tasks}.Statements()...)
-	w := &world{t: t, db: emulatortest.Database(t, ddl...)}
+	return newWorldOfTable(t, tasksTable, schema.DeadLetters{Queue: tasks})
+}
+
+func newWorldOfTable(t testing.TB, table schema.QueueTable, letters schema.DeadLetters) *world {
+	t.Helper()
+	w := &world{t: t, db: emulatortest.Database(t, append(table.Statements(), letters.Statements()...)...)}
 	w.client = w.db.Client(t)
 	var err error
-	w.queue, err = queue.NewTable(w.client, tasksTable)
+	w.queue, err = queue.NewTable(w.client, table)
 	require.NoError(t, err)
 	return w
 }

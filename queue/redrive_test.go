@@ -10,6 +10,7 @@ import (
 	"github.com/spanqueue/spanqueue/emulator/front/fault"
 	"github.com/spanqueue/spanqueue/internal/backend"
 	"github.com/spanqueue/spanqueue/queue"
+	"github.com/spanqueue/spanqueue/schema"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
@@ -72,6 +73,43 @@ func TestRedriveMovesTheMessageBack(t *testing.T) {
 			require.Equal(t, queue.Stats{}, w.stats())
 		})
 	}
+}
+
+// A message that is redriven has its own priority again, whether the queue was opened by its definition or found.
+func TestRedriveKeepsThePriority(t *testing.T) {
+	t.Parallel()
+	table := schema.QueueTable{Queue: tasks, Priorities: 3}
+	w := newWorldOfTable(t, table, schema.DeadLetters{Queue: tasks, Priorities: 3})
+	w.bury(backend.DeadLetter{Reason: "attempts"}, queue.Outgoing{Key: spanner.Key{"m0"}}, queue.Outgoing{Key: spanner.Key{"m2"}, Priority: 2})
+	opened, err := queue.Open(t.Context(), w.client, tasks.Name)
+	require.NoError(t, err)
+	w.queue = opened
+	letters := w.letters(queue.DeadLetterFilter{})
+	require.Equal(t, []string{"m0", "m2"}, letterIDs(letters))
+	require.Equal(t, []int{0, 2}, []int{letters[0].Priority, letters[1].Priority})
+	result, err := w.queue.DeadLetters().RedriveAll(t.Context(), queue.DeadLetterFilter{}, queue.BulkOptions{})
+	require.NoError(t, err)
+	require.Equal(t, queue.BulkResult{Settled: 2}, result)
+	peeked, err := w.queue.Peek(t.Context(), 10)
+	require.NoError(t, err)
+	require.Len(t, peeked, 2)
+	for _, m := range peeked {
+		want := map[any]int{"m0": 0, "m2": 2}[m.Key[0]]
+		require.Equal(t, want, m.Delivery().Priority, "%v", m)
+	}
+}
+
+// A table of dead letters that cannot keep the priorities is refused before a message is lost to it, or its priority.
+func TestPrioritiesWithoutTheirColumn(t *testing.T) {
+	t.Parallel()
+	w := newWorldOfTable(t, schema.QueueTable{Queue: tasks, Priorities: 3}, schema.DeadLetters{Queue: tasks})
+	err := w.queue.Backend().(backend.Ledger).CheckLedger(t.Context())
+	require.ErrorContains(t, err, "TasksDeadLetters is missing, or a column of it")
+	require.ErrorContains(t, err, "schema.DeadLetters{Queue: ..., Priorities: 3}")
+	_, err = w.queue.DeadLetters().List(t.Context(), queue.DeadLetterFilter{}, nil, 1)
+	require.ErrorContains(t, err, "ALTER TABLE TasksDeadLetters ADD COLUMN Priority INT64")
+	_, err = w.queue.DeadLetters().Get(t.Context(), spanner.Key{"m1"}, time.Now())
+	require.ErrorContains(t, err, "ALTER TABLE TasksDeadLetters ADD COLUMN Priority INT64")
 }
 
 func TestRedriveOfATakenKeyKeepsTheLetter(t *testing.T) {

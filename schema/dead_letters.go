@@ -17,6 +17,10 @@ type DeadLetters struct {
 	// RetentionDays deletes a message so many days after its death. 0 keeps
 	// dead letters for ever.
 	RetentionDays int64
+	// Priorities is that of the QueueTable. Above 1 the table keeps each
+	// message's priority, so that a message that is redriven has its own again.
+	// 0 or 1: no such column; queues of the service have no priorities.
+	Priorities int
 }
 
 // DeadLetterColumns are the names of a dead-letter table's columns besides the
@@ -41,6 +45,9 @@ type DeadLetterColumns struct {
 	FirstAt, LastAt string
 	// Handler STRING, may be NULL: the handler that had the message last.
 	Handler string
+	// Priority INT64, may be NULL, which is 0: the message's priority. Empty:
+	// the table has no such column.
+	Priority string
 }
 
 // TableName returns the name of the table.
@@ -49,7 +56,7 @@ func (d DeadLetters) TableName() string { return tableName(d.Table, d.Queue, "De
 // Columns returns the names of the table's own columns.
 func (d DeadLetters) Columns() DeadLetterColumns {
 	q := d.Queue
-	return DeadLetterColumns{
+	names := DeadLetterColumns{
 		DeadAt:      ownName(q, "DeadAt"),
 		Payload:     PayloadColumn,
 		DeliverTime: DeliverTimeColumn,
@@ -60,6 +67,10 @@ func (d DeadLetters) Columns() DeadLetterColumns {
 		LastAt:      ownName(q, "LastAt"),
 		Handler:     ownName(q, "Handler"),
 	}
+	if d.Priorities > 1 {
+		names.Priority = ownName(q, "Priority")
+	}
+	return names
 }
 
 // Validate returns nil if the queue is valid and the table can be made for it,
@@ -71,6 +82,9 @@ func (d DeadLetters) Validate() error {
 	if n := len(d.Queue.KeyColumns); n >= maxKeyColumns {
 		return fieldErrorf("Queue.KeyColumns", fmt.Sprint(n),
 			"a dead-letter table's key has one column more than the queue's, and %d are allowed", maxKeyColumns)
+	}
+	if d.Priorities < 0 || d.Priorities > MaxPriorities {
+		return fieldErrorf("Priorities", fmt.Sprint(d.Priorities), "must be 0 to %d", MaxPriorities)
 	}
 	return nil
 }
@@ -92,6 +106,9 @@ func (d DeadLetters) Statements() []string {
 			Column{Name: names.Handler, Type: String(Max)},
 		),
 		key: append(d.Queue.KeyParts(), KeyPart{Column: names.DeadAt}),
+	}
+	if names.Priority != "" { // the last, where ALTER TABLE would put it
+		t.columns = append(t.columns, Column{Name: names.Priority, Type: Int64()})
 	}
 	if d.RetentionDays > 0 {
 		t.rowDeletion = RowDeletion{Column: names.DeadAt, Days: d.RetentionDays}

@@ -85,6 +85,22 @@ func TestDeadLettersTable(t *testing.T) {
 ROW DELETION POLICY (OLDER_THAN(DeadAt, INTERVAL 90 DAY))`}, d.Statements())
 }
 
+// Beside a queue table with priorities the last column keeps them.
+func TestDeadLettersOfPriorities(t *testing.T) {
+	t.Parallel()
+	q := tasks()
+	plain := DeadLetters{Queue: q}.Statements()[0]
+	for _, n := range []int{0, 1} {
+		require.Equal(t, plain, DeadLetters{Queue: q, Priorities: n}.Statements()[0])
+		require.Empty(t, DeadLetters{Queue: q, Priorities: n}.Columns().Priority)
+	}
+	d := DeadLetters{Queue: q, Priorities: 3}
+	require.Equal(t, "Priority", d.Columns().Priority)
+	require.Equal(t, strings.Replace(plain, "  Handler STRING(MAX),\n", "  Handler STRING(MAX),\n  Priority INT64,\n", 1), d.Statements()[0])
+	q.KeyColumns = append(q.KeyColumns, Column{Name: "priority", Type: Int64()})
+	require.Equal(t, "Priority_", DeadLetters{Queue: q, Priorities: 3}.Columns().Priority)
+}
+
 // The key of a table made from a queue must not share memory with the queue's.
 func TestQueueTablesLeaveTheQueueAlone(t *testing.T) {
 	t.Parallel()
@@ -118,6 +134,8 @@ func TestQueueTablesAreValidated(t *testing.T) {
 		{Attempts{Queue: tasks(), RetentionDays: -1}, "RetentionDays"},
 		{DeadLetters{Queue: tasks(), Table: "a.b"}, "Table"},
 		{DeadLetters{Queue: full}, "Queue.KeyColumns"},
+		{DeadLetters{Queue: tasks(), Priorities: -1}, "Priorities"},
+		{DeadLetters{Queue: tasks(), Priorities: MaxPriorities + 1}, "Priorities"},
 	} {
 		var field *FieldError
 		require.ErrorAs(t, c.e.Validate(), &field, "%#v", c.e)

@@ -34,7 +34,7 @@ type QueueTable struct {
 	// Priorities is how many priorities a message can have: 0 to Priorities-1,
 	// and 0 goes first. At most 8; 0 or 1: all messages are alike. Within a
 	// shard the order is strict, so that a lower priority waits while a higher
-	// one has messages due.
+	// one has messages due. DeadLetters.Priorities has to be the same.
 	Priorities int
 	// OrderColumns makes the first so many columns of the primary key an
 	// ordering key: of the messages that share it, one at a time is in flight,

@@ -22,10 +22,10 @@ func TestApplyMakesAQueueTable(t *testing.T) {
 	q.RowDeletion = schema.RowDeletion{Column: schema.DeliverTimeColumn, Days: 3}
 	table := schema.QueueTable{Queue: q, Shards: 8, Priorities: 3}
 
-	res, err := schema.Apply(t.Context(), client, db.Name, table, schema.DeadLetters{Queue: q}, users)
+	res, err := schema.Apply(t.Context(), client, db.Name, table, schema.DeadLetters{Queue: q, Priorities: 3}, users)
 	require.NoError(t, err)
 	require.Equal(t, []string{"Users", "Reminders", "RemindersByVisibleAt", "RemindersDeadLetters"}, res.Created)
-	res, err = schema.Apply(t.Context(), client, db.Name, table, schema.DeadLetters{Queue: q}, users)
+	res, err = schema.Apply(t.Context(), client, db.Name, table, schema.DeadLetters{Queue: q, Priorities: 3}, users)
 	require.NoError(t, err)
 	require.Len(t, res.Present, 4)
 	require.EqualValues(t, 1, sent.Load(), "the second time nothing may be sent")

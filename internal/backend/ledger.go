@@ -42,6 +42,13 @@ type Ledger interface {
 	TakeBack(context.Context, Delivery) error
 }
 
+// Prioritizer is the ability of a queue whose messages have priorities, found by type assertion. Its table of dead letters
+// keeps them.
+type Prioritizer interface {
+	// PriorityCount is how many priorities there are, at least 1.
+	PriorityCount() int
+}
+
 // Forgetter is what every Tx on a queue with a Ledger can do besides, in the transaction that acknowledges the delivery.
 type Forgetter interface {
 	// Forget removes the record of a delivery.

@@ -32,6 +32,7 @@ type Letter struct {
 	Attempts      int
 	First, Last   time.Time // zero where not known
 	Handler       string
+	Priority      int // 0 where the queue has no priorities
 }
 
 // Store is the dead letters of one queue.
@@ -57,6 +58,9 @@ func New(q backend.Queue) (*Store, error) {
 		return nil, err
 	}
 	d := schema.DeadLetters{Queue: q.Definition()}
+	if p, ok := q.(backend.Prioritizer); ok {
+		d.Priorities = p.PriorityCount()
+	}
 	s := &Store{
 		queue:    q,
 		client:   q.Client(),
@@ -69,6 +73,9 @@ func New(q backend.Queue) (*Store, error) {
 	}
 	n := s.names
 	s.columns = append(key.Columns(), n.DeadAt, n.DeliverTime, n.Reason, n.Error, n.Attempts, n.FirstAt, n.LastAt, n.Handler)
+	if n.Priority != "" {
+		s.columns = append(s.columns, n.Priority)
+	}
 	return s, nil
 }
 
@@ -117,13 +124,19 @@ func (s *Store) letter(row *spanner.Row) (Letter, error) {
 	var attempts int64
 	var text, handler spanner.NullString
 	var first, last spanner.NullTime
-	for i, into := range []any{&l.DeadAt, &l.DeliverTime, &l.Reason, &text, &attempts, &first, &last, &handler} {
+	var priority spanner.NullInt64
+	columns := []any{&l.DeadAt, &l.DeliverTime, &l.Reason, &text, &attempts, &first, &last, &handler}
+	if s.names.Priority != "" {
+		columns = append(columns, &priority)
+	}
+	for i, into := range columns {
 		if err := row.Column(len(s.keys)+i, into); err != nil {
 			return l, err
 		}
 	}
 	l.Error, l.Attempts, l.Handler = text.StringVal, int(attempts), handler.StringVal
 	l.First, l.Last = first.Time, last.Time
+	l.Priority = int(priority.Int64)
 	return l, nil
 }
 
@@ -133,6 +146,10 @@ func (s *Store) explain(err error) error {
 	case codes.NotFound, codes.InvalidArgument:
 		if strings.Contains(err.Error(), "not found: "+s.table) {
 			return fmt.Errorf("table %s is missing: create it with schema.Apply of schema.DeadLetters{Queue: ...}: %w", s.table, err)
+		}
+		if n := s.names.Priority; n != "" && strings.Contains(err.Error(), n) {
+			return fmt.Errorf("table %s has no column %s, which keeps the priorities of the messages: ALTER TABLE %s ADD COLUMN %s INT64: %w",
+				s.table, n, s.table, n, err)
 		}
 	}
 	return err

@@ -29,7 +29,7 @@ const tryPause = 50 * time.Millisecond
 // queue the error has the code AlreadyExists, and the letter is kept.
 func (s *Store) Redrive(ctx context.Context, id ID) error {
 	return s.settle(ctx, id, "redrive", func(l Letter) ([]*spanner.Mutation, error) {
-		m, err := s.queue.Check(backend.Outgoing{Key: l.Key, Payload: l.Payload})
+		m, err := s.queue.Check(backend.Outgoing{Key: l.Key, Payload: l.Payload, Priority: l.Priority})
 		if err != nil {
 			return nil, fmt.Errorf("the letter holds what the queue does not take: %w", err)
 		}

@@ -17,30 +17,47 @@ import (
 
 // deadLetters names the table of the dead letters.
 type deadLetters struct {
-	table   string
-	columns []string
+	table    string
+	columns  []string
+	priority string // its column for priorities; empty: none
 }
 
-func newDeadLetters(q schema.Queue, keys []string) deadLetters {
-	d := schema.DeadLetters{Queue: q}
+func newDeadLetters(t schema.QueueTable, keys []string) deadLetters {
+	d := schema.DeadLetters{Queue: t.Queue, Priorities: t.Priorities}
 	n := d.Columns()
-	return deadLetters{
-		table:   d.TableName(),
-		columns: with(keys, n.DeadAt, n.Payload, n.DeliverTime, n.Reason, n.Error, n.Attempts, n.FirstAt, n.LastAt, n.Handler),
+	out := deadLetters{
+		table:    d.TableName(),
+		priority: n.Priority,
+		columns:  with(keys, n.DeadAt, n.Payload, n.DeliverTime, n.Reason, n.Error, n.Attempts, n.FirstAt, n.LastAt, n.Handler),
 	}
+	if out.priority != "" {
+		out.columns = with(out.columns, out.priority)
+	}
+	return out
 }
+
+// PriorityCount implements backend.Prioritizer.
+func (q *Queue) PriorityCount() int { return q.schema.PriorityCount() }
 
 // CheckLedger implements backend.Ledger.
 func (q *Queue) CheckLedger(ctx context.Context) error {
-	it := q.client.Single().ReadWithOptions(ctx, q.dead.table, spanner.AllKeys(), q.columns.keys, &spanner.ReadOptions{Limit: 1})
+	columns := q.columns.keys
+	if q.dead.priority != "" {
+		columns = with(columns, q.dead.priority)
+	}
+	it := q.client.Single().ReadWithOptions(ctx, q.dead.table, spanner.AllKeys(), columns, &spanner.ReadOptions{Limit: 1})
 	defer it.Stop()
 	_, err := it.Next()
 	switch {
 	case err == nil, err == iterator.Done, spanner.ErrCode(err) == codes.PermissionDenied:
 		return nil // a role may be allowed to write and not to read
 	case spanner.ErrCode(err) == codes.NotFound:
-		return fmt.Errorf("queue %s: table %s is missing: create it with schema.Apply of schema.DeadLetters{Queue: ...}: %w",
-			q.table, q.dead.table, err)
+		priorities := ""
+		if n := q.PriorityCount(); n > 1 {
+			priorities = fmt.Sprintf(", Priorities: %d", n)
+		}
+		return fmt.Errorf("queue %s: table %s is missing, or a column of it: create it with schema.Apply of schema.DeadLetters{Queue: ...%s}: %w",
+			q.table, q.dead.table, priorities, err)
 	}
 	return fmt.Errorf("queue %s: table %s: %w", q.table, q.dead.table, err)
 }
@@ -84,5 +101,8 @@ func (t *tx) Bury(_ context.Context, d backend.Delivery, l backend.DeadLetter) e
 	values := append(d.Key[:len(d.Key):len(d.Key)], spanner.CommitTimestamp, q.payload.Encode(d.Payload), d.DeliverTime, l.Reason,
 		spanner.NullString{StringVal: l.Error, Valid: l.Error != ""}, int64(l.Attempts), first, spanner.CommitTimestamp,
 		spanner.NullString{StringVal: l.Handler, Valid: l.Handler != ""})
+	if q.dead.priority != "" {
+		values = append(values, int64(d.Priority))
+	}
 	return t.tx.BufferWrite([]*spanner.Mutation{spanner.Insert(q.dead.table, q.dead.columns, values)})
 }

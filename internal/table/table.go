@@ -74,6 +74,8 @@ var (
 	_ backend.Queue    = (*Queue)(nil)
 	_ backend.Releaser = (*Queue)(nil)
 	_ backend.Ledger   = (*Queue)(nil)
+
+	_ backend.Prioritizer = (*Queue)(nil)
 )
 
 // New makes the queue, or says what of its definition cannot be served.
@@ -98,7 +100,7 @@ func New(client *spanner.Client, t schema.QueueTable, o Options) (*Queue, error)
 		columns: newColumnSets(t, key.Columns()),
 		key:     key,
 		payload: rowcodec.NewPayload(t.Queue.Payload),
-		dead:    newDeadLetters(t.Queue, key.Columns()),
+		dead:    newDeadLetters(t, key.Columns()),
 		name:    client.DatabaseName() + "/" + strings.ToLower(t.Queue.Name),
 		marks:   newMarks(t.ShardCount(), t.PriorityCount()),
 	}
