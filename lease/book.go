@@ -30,6 +30,7 @@ type book struct {
 	next    time.Time          // when the keeper has to look again; zero: never
 	close   context.CancelFunc // closes the open stream; nil when none is open
 	closing bool               // it was asked to close
+	inBatch bool               // it has begun a batch and not ended it
 	full    bool               // the last one was closed because enough was here
 	begun   time.Time          // when the first message was handed out
 	stuck   bool               // messages were let go, and no slot has become free since
@@ -67,6 +68,8 @@ func (b *book) arrived(m *queue.Message, behind time.Duration) {
 	if b.stopped {
 		return
 	}
+	b.inBatch = !m.LastOfBatch
+	defer b.checkStreamLocked(now)
 	id := deliveryID(m)
 	if e := b.index[id]; e != nil {
 		b.arrivedAgainLocked(e, m, received, now)
@@ -85,7 +88,6 @@ func (b *book) arrived(m *queue.Message, behind time.Duration) {
 	b.line.push(e)
 	b.lookAtLocked(e)
 	b.serveLocked(now)
-	b.checkStreamLocked(now)
 }
 
 func (b *book) arrivedAgainLocked(e *entry, m *queue.Message, received, now time.Time) {

@@ -115,7 +115,7 @@ func (b *book) opened(closeStream context.CancelFunc) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stats.Streams++
-	b.close, b.closing, b.full = closeStream, false, false
+	b.close, b.closing, b.full, b.inBatch = closeStream, false, false, false
 	b.checkStreamLocked(b.clock.now())
 }
 
@@ -132,12 +132,17 @@ func (b *book) closed(err error) bool {
 	return b.closing
 }
 
-// checkStreamLocked closes the open stream when enough is here.
+// checkStreamLocked closes the open stream when enough is here. It waits for the end of a batch that has begun: the rest
+// of it is leased and on its way, and would wait out its leases before anybody could have it.
 func (b *book) checkStreamLocked(now time.Time) {
 	if b.close == nil || b.closing {
 		return
 	}
-	if b.marksLocked(now).close(b.line.len()) || b.line.bytes >= b.config.MaxBytes {
+	m := b.marksLocked(now)
+	if b.inBatch {
+		m.high += maxBatch // a server that does not end its batches is stopped all the same
+	}
+	if m.close(b.line.len()) || b.line.bytes >= b.config.MaxBytes {
 		b.closing, b.full = true, true
 		b.close()
 	}

@@ -57,8 +57,8 @@
 // new lease carries on the old one.
 //
 // A stream that fails, stalls or ends early is opened again after a pause; no error of the database ends Run. A stream is
-// drained at once into the list of the waiting. When enough wait it is closed; what is on its way then waits out its
-// lease. How much is enough follows from the slots that are free and from how fast others become free. What is let go is
+// drained at once into the list of the waiting. When enough wait it is closed, at the end of a batch; what is on its way
+// then waits out its lease. How much is enough follows from the slots that are free and from how fast others become free. What is let go is
 // given back at once where the queue can take it back, and waits out its lease otherwise; the end of Run waits for that for
 // a second at most.
 //
