@@ -25,6 +25,7 @@ func TestConfigDefaults(t *testing.T) {
 	require.NotNil(t, c.MeterProvider)
 	require.NoError(t, c.validate(48*time.Hour))
 	require.Equal(t, time.Second, Config{Lease: time.Second}.withDefaults().Lease)
+	require.Equal(t, ReaperConfig{Every: 4 * time.Hour, Batch: 500}, ReaperConfig{}.withDefaults())
 }
 
 func TestConfigIsRefusedByName(t *testing.T) {

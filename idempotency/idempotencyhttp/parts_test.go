@@ -13,6 +13,17 @@ import (
 	"github.com/spanqueue/spanqueue/idempotency"
 )
 
+func TestConfigDefaults(t *testing.T) {
+	t.Parallel()
+	c := Config{}.withDefaults()
+	require.NotNil(t, c.Logger)
+	c.Logger = nil
+	require.Equal(t, Config{
+		Methods: []string{"POST", "PATCH"}, Headers: []string{"Location", "ETag"},
+		MaxRequest: 1 << 20, MaxAnswer: 1 << 20, Wait: 10 * time.Second, MaxWaiters: 8, RetryAfter: 2 * time.Second,
+	}, c)
+}
+
 func TestConfigIsRefusedByName(t *testing.T) {
 	t.Parallel()
 	good := func() Config {
