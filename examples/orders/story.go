@@ -38,14 +38,18 @@ func wanted() map[string]order {
 }
 
 // faults is what the database does to the worker: it aborts commits, and it loses the answers to others.
-type faults struct{ aborted, lost *fault.Handle }
+type faults struct{ aborted, lost, reRun *fault.Handle }
 
 func misbehave(set *fault.Set) faults {
-	rule := fault.Rule{Method: "Commit", Tag: "queue=" + steps.Name, Probability: 0.15, Seed: 1}
-	aborted, lost := rule, rule
-	aborted.Name, aborted.Do = "aborted", fault.Abort()
-	lost.Name, lost.Do = "lost", fault.After(codes.DeadlineExceeded, "the answer was lost")
-	return faults{set.Add(aborted), set.Add(lost)}
+	onCommit := func(name string, do fault.Action) *fault.Handle {
+		return set.Add(fault.Rule{Name: name, Method: "Commit", Tag: "queue=" + steps.Name, Probability: 0.1, Seed: 1, Do: do})
+	}
+	return faults{
+		aborted: onCommit("aborted", fault.Abort()),
+		lost:    onCommit("lost", fault.After(codes.DeadlineExceeded, "the answer was lost")),
+		// With this answer Google's client runs the function again by itself, although the commit has landed.
+		reRun: onCommit("re-run", fault.After(codes.Internal, "stream terminated by RST_STREAM")),
+	}
 }
 
 func (s shop) story(ctx context.Context, f faults, out io.Writer) error {
@@ -88,7 +92,7 @@ func (s shop) story(ctx context.Context, f faults, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%d have gone all the way\n", len(orders)-len(dead))
 	fmt.Fprintf(out, "meanwhile the database aborted %d commits and lost the answers to %d; %d transactions ran for %d deliveries\n",
-		f.aborted.Applied(), f.lost.Applied(), figures.Runs, figures.Receiver.Received)
+		f.aborted.Applied(), f.lost.Applied()+f.reRun.Applied(), figures.Runs, figures.Receiver.Received)
 
 	l, err := s.readLedger(ctx)
 	if err != nil {
