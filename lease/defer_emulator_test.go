@@ -60,7 +60,7 @@ func TestEmulatorDeferWithCommitTroubles(t *testing.T) {
 func TestEmulatorClocksApart(t *testing.T) {
 	for name, offset := range map[string]time.Duration{"ours is behind": 30 * time.Second, "ours is ahead": -30 * time.Second} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, time.Second, offset)
+			w := newWorld(t, 2*time.Second, offset)
 			w.send(1)
 			a := w.work(lease.Config{}, nil)
 			h, err := a.Next(t.Context())
@@ -69,7 +69,7 @@ func TestEmulatorClocksApart(t *testing.T) {
 			b := w.work(lease.Config{}, lasting(0))
 			ctx, cancel := h.Context(t.Context())
 			defer cancel()
-			timer := time.NewTimer(1500 * time.Millisecond)
+			timer := time.NewTimer(3 * time.Second)
 			defer timer.Stop()
 			select {
 			case <-timer.C:

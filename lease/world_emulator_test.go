@@ -19,7 +19,7 @@ import (
 )
 
 // patience bounds every wait for a condition.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 var reports = schema.Queue{
 	Name:       "Reports",
@@ -173,6 +173,12 @@ func (x *worker) begun() []int64 {
 	return append([]int64{}, x.calls...)
 }
 
+// started waits until the handler has been begun once.
+func (x *worker) started() {
+	x.w.t.Helper()
+	require.Eventually(x.w.t, func() bool { return len(x.begun()) > 0 }, patience, time.Millisecond)
+}
+
 // outcomes waits until n handler runs have ended and returns what became of them.
 func (x *worker) outcomes(n int) []error {
 	x.w.t.Helper()
@@ -198,11 +204,20 @@ func lasting(d time.Duration) handler {
 	return func(ctx context.Context, q *queue.Queue, h *lease.Held) error {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		return settle(context.Background(), q, h.Message())
+		return after(ctx, timer.C, q, h)
 	}
+}
+
+// until is a handler that works until the channel is closed, watches its context, and settles.
+func until(done <-chan struct{}) handler {
+	return func(ctx context.Context, q *queue.Queue, h *lease.Held) error { return after(ctx, done, q, h) }
+}
+
+func after[T any](ctx context.Context, done <-chan T, q *queue.Queue, h *lease.Held) error {
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return settle(context.Background(), q, h.Message())
 }

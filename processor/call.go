@@ -19,9 +19,14 @@ import (
 // the message, with the result of the Call that came before it.
 //
 // Call starts when the lease has been renewed successfully once, so that nobody else holds the message then, and the lease
-// is renewed while it runs. Its context ends at HandlerTimeout, when the lease is lost (cause lease.ErrLost), when the
-// time of a deferral is over (lease.ErrDeferralOver), and when draining is. h.Defer and h.Checkpoint postpone the message
-// beyond the work instead of renewing; the guarantee of each is written on it.
+// is renewed while it runs. h.Defer and h.Checkpoint postpone the message beyond the work instead of renewing, by no less
+// than HandlerTimeout; the guarantee of each is written on it.
+//
+// Its context ends at HandlerTimeout (cause ErrHandlerTimeout), when the lease is lost (lease.ErrLost), when the time of a
+// deferral is over (lease.ErrDeferralOver), and when draining is (ErrDrainTimeout). It should return then, and begin nothing
+// more outside: somebody else may be at it. A result that it still returns within a second is settled if the message has not
+// been settled elsewhere; an error, if it is the context's, is no failure of the message except after HandlerTimeout. After that second it is given up: its slot
+// goes to another message, its result to nobody, and h refuses with lease.ErrReleased what it still asks for.
 //
 // Settle may run several times, as any transaction function: after an unknown outcome only Settle runs again, never Call.
 // What both return decides as with Tx.
@@ -57,6 +62,7 @@ func (c Call[R]) outcome(p *Processor, ds []*delivery) Outcome {
 		return LeaseLost
 	}
 	d.held.Carry(d.attempt.carry)
+	d.held.Limit(d.policy.HandlerTimeout)
 	ctx, cancel := d.held.Context(d.ctx)
 	defer cancel()
 	// A run that was given up keeps its result to itself.

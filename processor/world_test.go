@@ -46,19 +46,26 @@ type world struct {
 	db     *emulatortest.DB
 	client *spanner.Client
 	queue  *queue.Queue
+	lease  time.Duration // length of a lease
 }
 
 func newWorld(t *testing.T, ddl ...string) *world {
 	t.Helper()
+	return newWorldOf(t, leaseLength, ddl...)
+}
+
+// newWorldOf makes a world with leases of the given length.
+func newWorldOf(t *testing.T, lease time.Duration, ddl ...string) *world {
+	t.Helper()
 	e := emulatortest.New(t, emulator.Options{Front: front.Options{
-		LeaseLength: leaseLength,
+		LeaseLength: lease,
 		IdleBound:   time.Second,
 		ClosedBound: 200 * time.Millisecond,
 	}})
 	ddl = append(ddl, testQueue.DDL(), effectsTable)
 	ddl = append(ddl, schema.Attempts{Queue: testQueue}.Statements()...)
 	ddl = append(ddl, schema.DeadLetters{Queue: testQueue}.Statements()...)
-	w := &world{t: t, db: e.Database(t, ddl...)}
+	w := &world{t: t, db: e.Database(t, ddl...), lease: lease}
 	w.client = w.db.Client(t)
 	w.queue = w.openQueue(w.client)
 	return w
@@ -66,7 +73,7 @@ func newWorld(t *testing.T, ddl ...string) *world {
 
 func (w *world) openQueue(c *spanner.Client) *queue.Queue {
 	w.t.Helper()
-	q, err := queue.New(c, testQueue, queue.LeaseLength(leaseLength))
+	q, err := queue.New(c, testQueue, queue.LeaseLength(w.lease))
 	require.NoError(w.t, err)
 	return q
 }
