@@ -60,12 +60,13 @@ type Config struct {
 	Receiver lease.Config
 
 	// Logger gets what an operator should know; nil means slog.Default. A line may name a message's key and the text of an
-	// error, never a payload. A logger that blocks or panics delays nothing and costs lines.
+	// error, and the stack of a panic, never a payload. A logger that blocks or panics delays nothing and costs lines.
 	Logger *slog.Logger
 
 	// MeterProvider and TracerProvider get figures and spans by OpenTelemetry's conventions for messaging: a span and a
-	// count a delivery, with its outcome; no key, id or error text among the labels. Nil means OpenTelemetry's global one.
-	// An exporter that blocks or panics delays nothing and costs figures.
+	// count a delivery, with its outcome; no key, id or error text among the labels. The package documentation lists them.
+	// Nil means OpenTelemetry's global one. An exporter that blocks or panics delays nothing and costs figures. A sampler,
+	// and a span processor's OnStart, are waited for: handlers get the span in their contexts.
 	MeterProvider  metric.MeterProvider
 	TracerProvider trace.TracerProvider
 }

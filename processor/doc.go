@@ -35,7 +35,13 @@
 // or when it was sent again by us. Fresh messages cost nothing extra. A start is counted before the handler is started, so
 // that a message that kills its process is found out. Not attempts: our stop, aborts by the database, a lease lost before
 // an outcome, a snooze. A start may be counted although the handler was not reached; one that took place is missed at most
-// for the first delivery.
+// for the first delivery. A start whose count was lost on the way is not carried out, and is taken back if it had been
+// counted: the count is wrong, by one, only when another worker counts a start of the same message in between, or when the
+// database cannot be reached for the taking back.
+//
+// The records of messages that ended out of the processor's sight (purged, acknowledged by a program of your own, expired)
+// stay. They say nothing about a later message of the same key, but they take room: give schema.Attempts a RetentionDays,
+// 90 say. A message that is postponed for longer than that has all its attempts again; nothing worse happens.
 //
 // # Who decides
 //
@@ -47,4 +53,28 @@
 // opened through it. It ends at HandlerTimeout (cause ErrHandlerTimeout) and when a stop has lasted for DrainTimeout (cause
 // ErrDrainTimeout), never at the stop itself. Acknowledgement, commit and probes run on a context that outlives the stop:
 // finished work is committed.
+//
+// # Figures and spans
+//
+// The scope is github.com/spanqueue/spanqueue/processor. The first two follow OpenTelemetry's conventions for messaging.
+//
+//	messaging.client.consumed.messages  counter    {message}      deliveries that ended, by spanqueue.outcome
+//	messaging.process.duration          histogram  s              from the start of a delivery to its outcome, by spanqueue.outcome
+//	spanqueue.transaction.runs          counter    {transaction}  transactions begun, for handlers and for fates
+//	spanqueue.transaction.aborts        counter    {transaction}  those of them begun again since nothing of them was kept
+//	spanqueue.commit.unknown            counter    {commit}       commits whose outcome was unknown at first
+//	spanqueue.receiver.waiting          gauge      {message}      messages that were received and wait for a slot
+//	spanqueue.receiver.in_hand          gauge      {message}      messages that are being handled
+//	spanqueue.receiver.streams          counter    {stream}       receive streams opened
+//	spanqueue.lease.renewed             counter    {lease}        leases renewed
+//	spanqueue.lease.lost                counter    {lease}        leases that ended under a handler
+//	spanqueue.telemetry.dropped         counter    {item}         what was not told, since an exporter or the logger was too slow
+//
+// All carry messaging.system (spanner), messaging.operation.name and messaging.operation.type (process),
+// messaging.destination.name (the queue) and messaging.consumer.group.name (Config.Name). Where there is an outcome it is
+// spanqueue.outcome, one of the Outcome texts; error.type has it too for those that are failures, retried and dead-lettered.
+//
+// A delivery is one span, "process" and the queue's name, of kind consumer, with the same attributes, spanqueue.outcome and
+// spanqueue.attempt. Its status is an error for failures only. It is in the handler's context, but for a Batch, whose
+// transaction belongs to many.
 package processor

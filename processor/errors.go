@@ -48,7 +48,8 @@ func (e *AbandonedError) Error() string {
 		len(names), strings.Join(names, "; "))
 }
 
-// PanicError is what a handler's panic becomes. It costs that delivery alone, and is retried like an error.
+// PanicError is what a handler's panic becomes. It costs that delivery alone, and is retried like an error. The log has the
+// stack, the dead letter has not.
 type PanicError struct {
 	// Value is what was panicked with; nil when the handler called runtime.Goexit.
 	Value any

@@ -214,6 +214,9 @@ func (p *Processor) log(d *delivery, level slog.Level, text string, err error, a
 	attrs = append(attrs, slog.String("queue", p.queue.Name()), slog.String("handler", p.config.Name), slog.String("message", d.message.String()))
 	if err != nil {
 		attrs = append(attrs, slog.Any("error", err))
+		if panicked := (*PanicError)(nil); errors.As(err, &panicked) {
+			attrs = append(attrs, slog.String("stack", string(panicked.Stack)))
+		}
 	}
 	p.telemetry.log(level, text, attrs...)
 }

@@ -106,7 +106,7 @@ func runHandler(ctx context.Context, f func(context.Context) error, returned fun
 		returned(err)
 	}()
 	if err = f(ctx); err != nil {
-		_, _ = err.Error(), errors.Is(err, errIgnoredContext)
+		_, _, _ = err.Error(), errors.Is(err, errIgnoredContext), errors.As(err, new(*fate))
 	}
 	finished = true
 }

@@ -46,8 +46,8 @@ const (
 // New makes a processor of the queue's messages. It sends nothing to the database. A configuration that makes no sense is
 // refused by the name of its field, with an error that wraps ErrInvalid.
 //
-// Unless Config.MaxAttempts is below zero, Run needs two tables beside the queue: apply schema.Attempts and
-// schema.DeadLetters with it.
+// Unless Config.MaxAttempts is below zero, Run needs two tables beside the queue: apply schema.Attempts, with a
+// RetentionDays (see Attempts in the package documentation), and schema.DeadLetters with it.
 func New(q *queue.Queue, h Handler, config Config) (*Processor, error) {
 	if q == nil {
 		return nil, fmt.Errorf("%w: the queue is nil", ErrInvalid)

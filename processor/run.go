@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner"
-	"github.com/spanqueue/spanqueue/internal/aside"
 	"github.com/spanqueue/spanqueue/lease"
 	"google.golang.org/grpc/codes"
 )
@@ -55,8 +54,7 @@ func (p *Processor) run(ctx context.Context) error {
 		}
 		// Any other error is a trouble of the database, which does not end Run.
 	}
-	p.telemetry.aside = aside.New(asideDepth)
-	defer p.telemetry.aside.Close(asidePatience)
+	defer p.telemetry.open()()
 	endObserving, err := p.telemetry.observe(p)
 	if err != nil {
 		return fmt.Errorf("processor: register figures: %w", err)

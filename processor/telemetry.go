@@ -17,9 +17,9 @@ import (
 const scope = "github.com/spanqueue/spanqueue/processor"
 
 const (
-	// asideDepth is how many figures and log lines may wait for a slow exporter or logger before some are dropped.
+	// asideDepth is how many figures, and how many log lines, may wait for a slow exporter or logger before some are dropped.
 	asideDepth = 4096
-	// asidePatience is how long the end of Run waits for them.
+	// asidePatience is how long the end of Run waits for each.
 	asidePatience = time.Second
 )
 
@@ -28,6 +28,7 @@ type telemetry struct {
 	logger *slog.Logger
 	tracer trace.Tracer
 	meter  metric.Meter
+	span   string               // the name of every span
 	same   []attribute.KeyValue // of every figure and span
 
 	consumed metric.Int64Counter
@@ -36,15 +37,18 @@ type telemetry struct {
 	aborts   metric.Int64Counter
 	unknown  metric.Int64Counter
 
-	aside *aside.Runner // set by Run before anything else starts
+	// Exporters and the logger do not wait for each other. Both are set by open.
+	figures, lines *aside.Runner
 }
 
 func newTelemetry(c Config, queueName string) (*telemetry, error) {
 	t := &telemetry{
 		logger: c.Logger,
+		span:   "process " + queueName,
 		same: []attribute.KeyValue{
 			attribute.String("messaging.system", "spanner"),
 			attribute.String("messaging.operation.name", "process"),
+			attribute.String("messaging.operation.type", "process"),
 			attribute.String("messaging.destination.name", queueName),
 			attribute.String("messaging.consumer.group.name", c.Name),
 		},
@@ -80,6 +84,15 @@ func newTelemetry(c Config, queueName string) (*telemetry, error) {
 	return t, err
 }
 
+// open makes ready for Run. The returned function waits a while for what has not been told yet.
+func (t *telemetry) open() (end func()) {
+	t.figures, t.lines = aside.New(asideDepth), aside.New(asideDepth)
+	return func() {
+		t.figures.Close(asidePatience)
+		t.lines.Close(asidePatience)
+	}
+}
+
 // observe shows the receiver's figures while Run runs. The returned function ends that.
 func (t *telemetry) observe(p *Processor) (end func(), err error) {
 	gauge := func(name, unit, description string) (g metric.Int64ObservableGauge) {
@@ -99,6 +112,7 @@ func (t *telemetry) observe(p *Processor) (end func(), err error) {
 	renewed := counter("spanqueue.lease.renewed", "{lease}", "Leases that were renewed.")
 	lost := counter("spanqueue.lease.lost", "{lease}", "Leases that ended while their messages were being handled.")
 	streams := counter("spanqueue.receiver.streams", "{stream}", "Receive streams that were opened.")
+	dropped := counter("spanqueue.telemetry.dropped", "{item}", "Figures, spans and log lines that were dropped since an exporter or the logger was too slow.")
 	if err != nil {
 		return nil, err
 	}
@@ -110,8 +124,9 @@ func (t *telemetry) observe(p *Processor) (end func(), err error) {
 		o.ObserveInt64(renewed, s.Renewed, attributes)
 		o.ObserveInt64(lost, s.Lost, attributes)
 		o.ObserveInt64(streams, s.Streams, attributes)
+		o.ObserveInt64(dropped, t.figures.Dropped()+t.lines.Dropped(), attributes)
 		return nil
-	}, waiting, inHand, renewed, lost, streams)
+	}, waiting, inHand, renewed, lost, streams, dropped)
 	if err != nil {
 		return nil, err
 	}
@@ -125,15 +140,13 @@ func (t *telemetry) begin(ctx context.Context) (with context.Context, span trace
 			with, span = ctx, trace.SpanFromContext(context.Background())
 		}
 	}()
-	return t.tracer.Start(ctx, "process "+t.queue(), trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(t.same...))
+	return t.tracer.Start(ctx, t.span, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(t.same...))
 }
-
-func (t *telemetry) queue() string { return t.same[2].Value.AsString() }
 
 // end tells the outcome of a delivery and ends its span.
 func (t *telemetry) end(d *delivery) {
 	outcome, took, attempt, span := d.outcome, time.Since(d.started), d.attempt.number(), d.span
-	t.aside.Do(func() {
+	t.figures.Do(func() {
 		own := []attribute.KeyValue{attribute.String("spanqueue.outcome", outcome.String())}
 		if outcome.isFailure() {
 			own = append(own, attribute.String("error.type", outcome.String()))
@@ -149,7 +162,7 @@ func (t *telemetry) end(d *delivery) {
 
 // settled tells what a transaction took.
 func (t *telemetry) settled(runs, aborts, unknown int) {
-	t.aside.Do(func() {
+	t.figures.Do(func() {
 		attributes := metric.WithAttributes(t.same...)
 		t.runs.Add(context.Background(), int64(runs), attributes)
 		t.aborts.Add(context.Background(), int64(aborts), attributes)
@@ -161,7 +174,7 @@ func (t *telemetry) settled(runs, aborts, unknown int) {
 func (t *telemetry) log(level slog.Level, text string, attrs ...slog.Attr) {
 	record := slog.NewRecord(time.Now(), level, "spanqueue: "+text, 0)
 	record.AddAttrs(attrs...)
-	t.aside.Do(func() {
+	t.lines.Do(func() {
 		if h := t.logger.Handler(); h.Enabled(context.Background(), level) {
 			_ = h.Handle(context.Background(), record)
 		}

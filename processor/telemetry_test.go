@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +126,93 @@ func TestF37OutcomesAreReported(t *testing.T) {
 	require.Equal(t, want, byOutcome, "one span a delivery, ended once")
 }
 
+// Every figure is in the package documentation, with its unit, and no other is.
+func TestFiguresAreDocumented(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.send("m1")
+	reader := metric.NewManualReader()
+	r := w.work(addOne, func(c *processor.Config) { c.MeterProvider = metric.NewMeterProvider(metric.WithReader(reader)) })
+	r.outcome(processor.Done, 1)
+	units := map[string]string{}
+	attributes := map[attribute.Key]bool{}
+	wait(t, "the figures", func() bool {
+		var all metricdata.ResourceMetrics
+		require.NoError(t, reader.Collect(t.Context(), &all))
+		for _, scope := range all.ScopeMetrics {
+			for _, m := range scope.Metrics {
+				require.NotEmpty(t, m.Description, m.Name)
+				units[m.Name] = m.Unit
+			}
+		}
+		_, told := units["messaging.process.duration"]
+		return told
+	})
+	_, labels := consumed(t, reader)
+	for _, l := range labels {
+		attributes[l.Key] = true
+	}
+	require.NoError(t, r.stop())
+
+	source, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	documented := map[string]string{}
+	for _, row := range regexp.MustCompile(`(?m)^//\t((?:messaging|spanqueue)\.\S+) +(?:counter|histogram|gauge) +(\S+) `).FindAllStringSubmatch(string(source), -1) {
+		documented[row[1]] = row[2]
+	}
+	require.Equal(t, documented, units)
+	require.Contains(t, attributes, attribute.Key("messaging.operation.type"))
+	for a := range attributes {
+		require.Contains(t, string(source), string(a))
+	}
+}
+
+// slowSpans is an exporter of spans that never returns, or panics.
+type slowSpans struct{ do func() }
+
+func (s slowSpans) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { s.do(); return nil }
+func (s slowSpans) Shutdown(context.Context) error                             { return nil }
+
+// An exporter that blocks or panics costs no work, and no log lines.
+func TestExporterThatBlocksOrPanics(t *testing.T) {
+	t.Parallel()
+	until := make(chan struct{})
+	t.Cleanup(func() { close(until) })
+	for name, do := range map[string]func(){"blocks": func() { <-until }, "panics": func() { panic("exporter") }} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := w.work(func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) error {
+				if m.Attempt == 1 {
+					return errors.New("first") // which is logged
+				}
+				return addOne(ctx, tx, m)
+			}, func(c *processor.Config) {
+				c.TracerProvider = sdktrace.NewTracerProvider(sdktrace.WithSyncer(slowSpans{do}))
+			})
+			w.send("m1", "m2", "m3")
+			r.outcome(processor.Done, 3)
+			wait(t, "the lines", func() bool { return strings.Count(r.logs.String(), "the handler failed") == 3 })
+			require.NoError(t, r.stop())
+			w.once("m1", "m2", "m3")
+		})
+	}
+}
+
+// What a handler panicked with and where it did are in the log.
+func TestPanicIsLoggedWithItsStack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.send("m1")
+	r := w.work(func(context.Context, *spanner.ReadWriteTransaction, *queue.Message) error { panicHere(); return nil }, maxAttempts(1))
+	r.outcome(processor.DeadLettered, 1)
+	require.NoError(t, r.stop())
+	require.Contains(t, r.logs.String(), "the handler panicked: out of order")
+	require.Contains(t, r.logs.String(), "processor_test.panicHere(")
+}
+
+func panicHere() { panic("out of order") }
+
 // blocked is a logger's handler that never returns.
 type blocked struct{ until chan struct{} }
 
@@ -149,14 +238,22 @@ func TestLoggerThatBlocksOrPanics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
+			reader := metric.NewManualReader()
 			r := w.work(func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) error {
 				if m.Attempt == 1 {
 					return errors.New("first") // which is logged
 				}
 				return addOne(ctx, tx, m)
-			}, func(c *processor.Config) { c.Logger = slog.New(h) })
+			}, func(c *processor.Config) {
+				c.Logger = slog.New(h)
+				c.MeterProvider = metric.NewMeterProvider(metric.WithReader(reader))
+			})
 			w.send("m1", "m2", "m3")
 			r.outcome(processor.Done, 3)
+			wait(t, "the figures", func() bool {
+				told, _ := consumed(t, reader)
+				return told["done"] == 3
+			})
 			require.NoError(t, r.stop())
 			w.once("m1", "m2", "m3")
 		})
