@@ -15,7 +15,8 @@ type Config struct {
 	MaxDuration time.Duration
 
 	// HighWater is the most messages that wait here for a free slot before the stream is closed, 1 to 1,000,000; 0 means
-	// 1000. What is left of a batch is still taken, up to 20. Usually fewer wait: no more than will be started within a lease, as far as the last messages tell.
+	// 1000. What is left of a batch is still taken, up to 20. Usually fewer wait: no more than will be started within a
+	// lease, as far as the last messages tell.
 	HighWater int
 
 	// Prefetch is how many messages are taken for each slot in the first half lease, while it is not known yet how fast

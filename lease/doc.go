@@ -58,9 +58,9 @@
 //
 // A stream that fails, stalls or ends early is opened again after a pause; no error of the database ends Run. A stream is
 // drained at once into the list of the waiting. When enough wait it is closed, at the end of a batch; what is on its way
-// then waits out its lease. How much is enough follows from the slots that are free and from how fast others become free. What is let go is
-// given back at once where the queue can take it back, and waits out its lease otherwise; the end of Run waits for that for
-// a second at most.
+// then waits out its lease. How much is enough follows from the slots that are free and from how fast others become free.
+// What is let go is given back at once where the queue can take it back, and waits out its lease otherwise; the end of Run
+// waits for that for a second at most.
 //
 // A process that is stopped for a while finds its bounds passed when it goes on. So does one whose machine was suspended,
 // on Linux: the monotonic clock stands still then, and the time is added to it. Next, Confirm and Bound know it at once,

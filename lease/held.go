@@ -28,8 +28,8 @@ func (h *Held) Carry(f func(ctx context.Context, tx backend.Tx, resent backend.O
 	h.carry = f
 }
 
-// Limit has Defer and Checkpoint refuse a time that is shorter than this, in place of Config.HandlerTimeout: the longest that
-// this message may be worked on. It is for the packages of this module.
+// Limit has Defer and Checkpoint refuse a time that is shorter than this, the longest that this message may be worked on, in
+// place of Config.HandlerTimeout. It is for the packages of this module.
 func (h *Held) Limit(longest time.Duration) {
 	h.resending.Lock()
 	defer h.resending.Unlock()

@@ -25,8 +25,9 @@ import (
 // Its context ends at HandlerTimeout (cause ErrHandlerTimeout), when the lease is lost (lease.ErrLost), when the time of a
 // deferral is over (lease.ErrDeferralOver), and when draining is (ErrDrainTimeout). It should return then, and begin nothing
 // more outside: somebody else may be at it. A result that it still returns within a second is settled if the message has not
-// been settled elsewhere; an error, if it is the context's, is no failure of the message except after HandlerTimeout. After that second it is given up: its slot
-// goes to another message, its result to nobody, and h refuses with lease.ErrReleased what it still asks for.
+// been settled elsewhere; an error, if it is the context's, is a failure after HandlerTimeout and none otherwise. After that
+// second the Call is given up: its slot goes to another message, its result to nobody, and h refuses with lease.ErrReleased
+// what it is still asked for.
 //
 // Settle may run several times, as any transaction function: after an unknown outcome only Settle runs again, never Call.
 // What both return decides as with Tx.
