@@ -66,39 +66,41 @@ func childInSteps(ctx context.Context, client *spanner.Client, key string) error
 func TestKilledInSteps(t *testing.T) {
 	t.Parallel()
 	e := emulatortest.New(t, emulator.Options{Front: front.Options{IdleBound: 500 * time.Millisecond, ClosedBound: 100 * time.Millisecond}})
-	for name, rule := range map[string]fault.Rule{
-		"before the claim":         {Method: "Commit", Tag: "spanqueue-claim", Nth: 1, Do: fault.Hold()},
-		"after the claim":          {Method: "Commit", Tag: "spanqueue-claim", Nth: 1, Do: fault.HoldReply()},
-		"before the step's commit": {Method: "Commit", Tag: "spanqueue-step", Nth: 1, Do: fault.Hold()},
-		"after the step's commit":  {Method: "Commit", Tag: "spanqueue-step", Nth: 1, Do: fault.HoldReply()},
-		"in the call":              {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBenchOn(t, e, schema.Operations{}, idempotency.Config{})
-			const key = "a" // the account that the bench has opened
-			b.kill(t, key, rule, childSteps+"=1")
-			_, err := b.store.Lookup(t.Context(), crashOp(key))
-			if name != "before the claim" {
-				require.ErrorIs(t, err, idempotency.ErrInProgress)
-				left, _ := idempotency.RetryAfter(err)
-				require.LessOrEqual(t, left, crashLease)
-			}
-
-			calls := 0
-			ask := time.NewTicker(20 * time.Millisecond)
-			defer ask.Stop()
-			receipt, err := twoPoints(t.Context(), b.store, key, func() { calls++ })
-			for errors.Is(err, idempotency.ErrInProgress) && t.Context().Err() == nil {
-				left, _ := idempotency.RetryAfter(err)
-				require.LessOrEqual(t, left, crashLease, "the lease of a dead process was renewed")
-				<-ask.C
-				receipt, err = twoPoints(t.Context(), b.store, key, func() { calls++ })
-			}
-			require.NoError(t, err)
-			require.False(t, receipt.Replayed)
-			require.Equal(t, 1, calls)
-			require.EqualValues(t, 2, b.points(t), "one point for each step")
-		})
+	b := newBenchOn(t, e, schema.Operations{}, idempotency.Config{})
+	points := []struct {
+		name  string
+		rule  fault.Rule
+		begun bool // there is a record
+	}{
+		{"before the claim", fault.Rule{Method: "Commit", Tag: "spanqueue-claim", Nth: 1, Do: fault.Hold()}, false},
+		{"after the claim", fault.Rule{Method: "Commit", Tag: "spanqueue-claim", Nth: 1, Do: fault.HoldReply()}, true},
+		{"before the step's commit", fault.Rule{Method: "Commit", Tag: "spanqueue-step", Nth: 1, Do: fault.Hold()}, true},
+		{"after the step's commit", fault.Rule{Method: "Commit", Tag: "spanqueue-step", Nth: 1, Do: fault.HoldReply()}, true},
+		{"in the call", fault.Rule{}, true},
+	}
+	for _, p := range points {
+		_, err := b.client.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("Accounts", []string{"Id", "Points"}, []any{p.name, 0})})
+		require.NoError(t, err)
+		b.kill(t, p.name, p.rule, childSteps+"=1")
+		if p.begun {
+			_, err := b.store.Lookup(t.Context(), crashOp(p.name))
+			require.ErrorIs(t, err, idempotency.ErrInProgress, p.name)
+		}
+	}
+	for _, p := range points {
+		calls := 0
+		ask := time.NewTicker(20 * time.Millisecond)
+		defer ask.Stop()
+		receipt, err := twoPoints(t.Context(), b.store, p.name, func() { calls++ })
+		for errors.Is(err, idempotency.ErrInProgress) && t.Context().Err() == nil {
+			left, _ := idempotency.RetryAfter(err)
+			require.LessOrEqual(t, left, crashLease, "%s: the lease of a dead process was renewed", p.name)
+			<-ask.C
+			receipt, err = twoPoints(t.Context(), b.store, p.name, func() { calls++ })
+		}
+		require.NoError(t, err, p.name)
+		require.False(t, receipt.Replayed, p.name)
+		require.Equal(t, 1, calls, p.name)
+		require.Equal(t, [2]int64{2, 1}, b.effectAndReceipt(t, p.name), "%s: one point for each step", p.name)
 	}
 }

@@ -17,13 +17,13 @@ import (
 // An outside call that takes longer than the lease keeps it.
 func TestLeaseIsRenewedDuringACall(t *testing.T) {
 	t.Parallel()
-	const lease = 1500 * time.Millisecond
+	const lease = 4 * time.Second // long enough for a renewal on a loaded machine
 	b := newBench(t, idempotency.Config{Lease: lease})
 	renewals := b.count(t, fault.Rule{Method: "Commit", Tag: "spanqueue-step"})
 	begun := time.Now()
 	receipt, err := b.store.Steps(t.Context(), ride, payload("p"), func(ctx context.Context, run *idempotency.Run) error {
 		_, err := idempotency.Outside[int]{Call: func(ctx context.Context, _ string) (int, error) {
-			for n := 1; time.Since(begun) < 2*lease; n++ {
+			for n := 1; time.Since(begun) < lease+lease/10; n++ {
 				require.NoError(t, renewals.WaitN(ctx, n))
 				_, err := b.newStore(t, idempotency.Config{}).Steps(ctx, ride, payload("p"), func(context.Context, *idempotency.Run) error {
 					t.Error("taken over from a living owner")
@@ -40,14 +40,14 @@ func TestLeaseIsRenewedDuringACall(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.False(t, receipt.Replayed)
-	require.GreaterOrEqual(t, renewals.Matched(), 4)
+	require.GreaterOrEqual(t, renewals.Matched(), 3)
 }
 
 // The database refuses every renewal: the context ends before the lease does,
 // with its cause, and no call begins after that.
 func TestLeaseLostEndsTheContextAndStopsCalls(t *testing.T) {
 	t.Parallel()
-	const lease = 2 * time.Second
+	const lease = 8 * time.Second // of which the last tenth is not used
 	b := newBench(t, idempotency.Config{Lease: lease})
 	b.fault(t, fault.Rule{Method: "Commit", Tag: "spanqueue-step", Do: fault.Before(codes.FailedPrecondition, "no")})
 	_, err := b.store.Steps(t.Context(), ride, payload("p"), func(ctx context.Context, run *idempotency.Run) error {
@@ -73,15 +73,16 @@ func TestLeaseOfAHandlerThatIgnoresItsContext(t *testing.T) {
 	var log syncBuffer
 	cfg := idempotency.Config{Lease: 100 * time.Millisecond, HandlerTimeout: 50 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	b := newBench(t, cfg)
+	next := b.newStore(t, idempotency.Config{})
 	_, err := b.store.Steps(t.Context(), ride, payload("p"), func(ctx context.Context, run *idempotency.Run) error {
 		require.Eventually(t, func() bool {
-			_, err := b.store.Steps(t.Context(), ride, payload("p"), func(ctx context.Context, run *idempotency.Run) error {
+			_, err := next.Steps(t.Context(), ride, payload("p"), func(ctx context.Context, run *idempotency.Run) error {
 				return run.Complete(ctx, effect(idempotency.Result{Code: 2}))
 			})
 			return err == nil
-		}, 10*time.Second, 10*time.Millisecond)
+		}, time.Minute, 10*time.Millisecond)
 		require.ErrorContains(t, context.Cause(ctx), "HandlerTimeout")
-		require.Eventually(t, func() bool { return log.contains("ignores the end of its context") }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return log.contains("ignores the end of its context") }, time.Minute, 10*time.Millisecond)
 		return run.Complete(context.WithoutCancel(ctx), effect(idempotency.Result{Code: 1}))
 	})
 	require.ErrorIs(t, err, idempotency.ErrNotOwner)

@@ -52,7 +52,7 @@ func TestLostAnswerToDo(t *testing.T) {
 	for _, c := range lostAnswers {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, idempotency.Config{CommitTimeout: 250 * time.Millisecond})
+			b := newBench(t, idempotency.Config{CommitTimeout: time.Second})
 			lost := b.fault(t, fault.Rule{Method: "Commit", Tag: "spanqueue-do", Nth: 1, Do: c.do})
 			receipt, err := b.store.Do(t.Context(), op, payload("p"), effect(idempotency.Result{Code: 1}))
 			require.NoError(t, err)
@@ -74,7 +74,7 @@ func TestLostAnswerToARefusal(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, idempotency.Config{CommitTimeout: 250 * time.Millisecond})
+			b := newBench(t, idempotency.Config{CommitTimeout: time.Second})
 			lost := b.fault(t, fault.Rule{Method: "Commit", Tag: "spanqueue-do", Nth: 1, Do: c.do})
 			receipt, err := b.store.Do(t.Context(), op, payload("p"), func(ctx context.Context, tx *spanner.ReadWriteTransaction) (idempotency.Result, error) {
 				return idempotency.Result{}, errors.Join(addPoint(ctx, tx), idempotency.Refuse(idempotency.Result{Code: 402}))
@@ -107,7 +107,7 @@ func TestLostAnswerInSteps(t *testing.T) {
 		for _, rule := range commits {
 			t.Run(c.name+"/"+rule.Name, func(t *testing.T) {
 				t.Parallel()
-				b, p := newTrip(t, idempotency.Config{CommitTimeout: 250 * time.Millisecond})
+				b, p := newTrip(t, idempotency.Config{CommitTimeout: time.Second})
 				p.outside.AtMostOnce = true
 				rule.Method, rule.Do = "Commit", c.do
 				lost := b.fault(t, rule)
@@ -140,7 +140,7 @@ func TestLostAnswersWithoutEndAreUnresolved(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, idempotency.Config{CommitTimeout: 250 * time.Millisecond})
+			b := newBench(t, idempotency.Config{CommitTimeout: time.Second})
 			commits := b.fault(t, fault.Rule{Method: "Commit", Tag: "spanqueue-do", Do: c.do})
 			looks := b.fault(t, fault.Rule{Method: "StreamingRead", Match: looksAtARecord, Do: fault.Before(codes.PermissionDenied, "no reads here")})
 			_, err := b.store.Do(t.Context(), op, payload("p"), effect(idempotency.Result{}))
