@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"cloud.google.com/go/spanner"
@@ -21,9 +20,6 @@ type timeouts struct {
 }
 
 var defaultTimeouts = timeouts{commit: 30 * time.Second, resolve: time.Minute, detach: 5 * time.Second}
-
-// tryPause is the widest pause before the transaction is tried again, where the database does not say how long to wait.
-const tryPause = 50 * time.Millisecond
 
 // Redrive sends the letter's message again, due now, and removes the letter, in one transaction. When the key is in the
 // queue the error has the code AlreadyExists, and the letter is kept.
@@ -59,6 +55,7 @@ const (
 func (s *Store) settle(ctx context.Context, id ID, verb string, write func(Letter) ([]*spanner.Mutation, error)) error {
 	began := time.Now()
 	var giveUp time.Time // when to stop asking; zero while no outcome is unknown
+	var pauses settle.Pauses
 	for {
 		o, err := s.try(ctx, id, verb, write)
 		if o == finished || errors.Is(err, ErrGone) && !giveUp.IsZero() {
@@ -73,7 +70,7 @@ func (s *Store) settle(ctx context.Context, id ID, verb string, write func(Lette
 		case !giveUp.IsZero() && (time.Now().After(giveUp) || ctx.Err() != nil):
 			return s.lastLook(ctx, id, err)
 		}
-		if !wait(ctx, err) {
+		if !wait(ctx, err, &pauses) {
 			if giveUp.IsZero() {
 				return err
 			}
@@ -136,11 +133,11 @@ func (s *Store) lastLook(ctx context.Context, id ID, cause error) error {
 	return fmt.Errorf("the commit's answer was lost, and it may still land: %w", cause)
 }
 
-// wait pauses before the next try and reports false if ctx ended first.
-func wait(ctx context.Context, err error) bool {
+// wait pauses before the next try, for as long as the database says if it says so, and reports false if ctx ended first.
+func wait(ctx context.Context, err error, pauses *settle.Pauses) bool {
 	d, told := spanner.ExtractRetryDelay(err)
 	if !told {
-		d = rand.N(tryPause)
+		return pauses.Wait(ctx, err, time.Time{})
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
