@@ -169,6 +169,53 @@ func TestReplay(t *testing.T) {
 	})
 }
 
+// The replay finds that somebody has changed what the transaction read, and the caller overlooks the error of the statement
+// that was under way. In a bare transaction the driver then commits a part: here the acknowledgement, and not the work. That
+// is why the package comment wants RunTransaction, whose transactions are not replayed.
+func TestReplayThatFailsHalfWay(t *testing.T) {
+	t.Parallel()
+	work := func(ctx context.Context, w *world, tx *sql.Tx, m *queue.Message, disturb bool) error {
+		if err := queuesql.Ack(ctx, tx, w.queue, m); err != nil {
+			return err
+		}
+		if err := effect(ctx, tx, "m1"); err != nil {
+			return err
+		}
+		if disturb { // the other one waits until the idle bound is over, and our transaction is aborted
+			_, err := w.queue.Backend().Client().Apply(ctx, []*spanner.Mutation{spanner.InsertOrUpdate("Effects", []string{"Id", "N"}, []any{"m1", 100})})
+			require.NoError(w.t, err)
+		}
+		var n int64
+		err := tx.QueryRowContext(ctx, "SELECT 7").Scan(&n)
+		require.Equal(w.t, disturb, spanner.ErrCode(err) == codes.Aborted, "%v", err)
+		return nil // it seemed to be no matter
+	}
+	t.Run("bare", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.send("m1")
+		tx := begin(t, w.db)
+		require.NoError(t, work(t.Context(), w, tx, w.receive(), true))
+		require.NoError(t, tx.Commit())
+		require.EqualValues(t, 100, w.effects("m1"), "if the work is there, the warning in the package comment can go")
+		require.Zero(t, w.left("m1"))
+	})
+	t.Run("RunTransaction", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.send("m1")
+		m := w.receive()
+		runs := 0
+		require.NoError(t, spannerdriver.RunTransaction(t.Context(), w.db, nil, func(ctx context.Context, tx *sql.Tx) error {
+			runs++
+			return work(ctx, w, tx, m, runs == 1)
+		}))
+		require.Equal(t, 2, runs)
+		require.EqualValues(t, 101, w.effects("m1"))
+		require.Zero(t, w.left("m1"))
+	})
+}
+
 // Without replay an aborted acknowledgement leaves the transaction to whoever runs it again; it cannot commit.
 func TestAbortedAck(t *testing.T) {
 	t.Parallel()

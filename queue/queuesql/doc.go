@@ -40,13 +40,16 @@
 //     returns spannerdriver.ErrAbortedDueToConcurrentModification (codes.Aborted), and nothing was kept. Run the whole
 //     transaction again: the acknowledgement then says ErrNotHeld.
 //   - A replay that fails half way leaves the driver in a new transaction with a part of the statements, and Commit of that
-//     succeeds. When this happens in Ack, Ack rolls it back. When it happens in a statement of your own, return the error.
+//     succeeds. When this happens in Ack, Ack rolls it back. When it happens in a statement of your own, after Ack, that
+//     part is the acknowledgement without the work, and the message would be lost: never go on after an error with
+//     codes.Aborted, whatever the statement was.
 //   - Only ABORTED is replayed. A commit whose answer is lost is not: it is asked for again (UNAVAILABLE, a cut connection,
 //     RESOURCE_EXHAUSTED) and answered with what it was, or its error comes back.
 //
 // Handler's transactions have the replay switched off: when the database aborts one, the function is called again, as
-// processor.Tx does. In transactions of your own spannerdriver.RunTransaction does the same, and is the way to use Ack; a
-// bare BeginTx with the replay works too, by the rules above.
+// processor.Tx does. In transactions of your own spannerdriver.RunTransaction does the same, and is the way to use Ack: a
+// transaction that was aborted there cannot commit, also when its error is overlooked. A bare BeginTx with the replay works
+// too, by the rules above, and not without them.
 //
 // # A commit of unknown outcome
 //
