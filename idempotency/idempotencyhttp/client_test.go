@@ -113,5 +113,5 @@ func (w *world) succeeded(r reply, replayed bool) {
 // wait waits for what other goroutines bring about.
 func (w *world) wait(what string, holds func() bool) {
 	w.Helper()
-	require.Eventually(w, holds, 20*time.Second, 5*time.Millisecond, what)
+	require.Eventually(w, holds, time.Minute, 5*time.Millisecond, what)
 }

@@ -46,6 +46,10 @@ func (w *world) held() (begun <-chan struct{}, let func()) {
 	return b, func() { close(l) }
 }
 
+// patience is short for a wait that is to end, and long enough on a loaded
+// machine for the requests that are not to wait at all.
+const patience = 2 * time.Second
+
 type outcome struct {
 	reply
 	err error
@@ -57,6 +61,18 @@ func (w *world) start(c call) <-chan outcome {
 		r, err := w.do(c)
 		done <- outcome{r, err}
 	}()
+	return done
+}
+
+// startAndAwait starts a request and returns when its operation is under way.
+func (w *world) startAndAwait(c call, begun <-chan struct{}) <-chan outcome {
+	w.Helper()
+	done := w.start(c)
+	select {
+	case <-begun:
+	case o := <-done:
+		require.FailNow(w, "answered before it was under way", "%d %s %v", o.status, o.body, o.err)
+	}
 	return done
 }
 
@@ -107,10 +123,9 @@ func testAtOnce(t *testing.T, m mode) {
 }
 
 func testWaitOver(t *testing.T, m mode) {
-	w := newWorld(t, m, settings{http: idempotencyhttp.Config{Wait: 100 * time.Millisecond}})
+	w := newWorld(t, m, settings{http: idempotencyhttp.Config{Wait: patience}})
 	begun, let := w.held()
-	done := w.start(first)
-	<-begun
+	done := w.startAndAwait(first, begun)
 	r := w.get(first)
 	if m == inPolling {
 		require.Equal(t, http.StatusAccepted, r.status, r.body)
@@ -136,8 +151,7 @@ func testClientGone(t *testing.T, m mode) {
 	c := first
 	var hangUp context.CancelFunc
 	c.ctx, hangUp = context.WithCancel(t.Context())
-	done := w.start(c)
-	<-begun
+	done := w.startAndAwait(c, begun)
 	hangUp()
 	require.ErrorIs(t, (<-done).err, context.Canceled)
 	if m == inTx {
@@ -159,8 +173,7 @@ func TestWaiterWhoseClientHasGoneStopsWaiting(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, inTx, settings{http: idempotencyhttp.Config{MaxWaiters: 1}})
 	begun, let := w.held()
-	done := w.start(first)
-	<-begun
+	done := w.startAndAwait(first, begun)
 	// Of two duplicates one is turned away; so the other one waits.
 	waiting := func(hangUp bool) <-chan outcome {
 		c := first
@@ -199,7 +212,7 @@ func TestDuplicateInAnotherProcess(t *testing.T) {
 	w := newWorld(t, inTx, settings{})
 	store, err := idempotency.New(w.db.Client(t), schema.Operations{}, idempotency.Config{Logger: quiet})
 	require.NoError(t, err)
-	mw, err := idempotencyhttp.New(store, idempotencyhttp.Config{Scope: w.scope, Wait: 300 * time.Millisecond, Logger: quiet})
+	mw, err := idempotencyhttp.New(store, idempotencyhttp.Config{Scope: w.scope, Wait: patience, Logger: quiet})
 	require.NoError(t, err)
 	other := &world{T: t, mode: inTx, db: w.db, spanner: w.spanner}
 	other.blocked.Store("")
@@ -207,8 +220,7 @@ func TestDuplicateInAnotherProcess(t *testing.T) {
 	other.serve(other.mount(mw, nil))
 
 	begun, let := w.held()
-	done := w.start(first)
-	<-begun
+	done := w.startAndAwait(first, begun)
 	r := other.get(first)
 	other.refusedWith(r, http.StatusServiceUnavailable, "unavailable")
 	other.retryLater(r)
@@ -224,15 +236,14 @@ func TestDuplicateInAnotherProcess(t *testing.T) {
 // and no longer than Config.Wait.
 func TestDuplicateDuringALocalStep(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, inSteps, settings{http: idempotencyhttp.Config{Wait: 300 * time.Millisecond}})
+	w := newWorld(t, inSteps, settings{http: idempotencyhttp.Config{Wait: patience}})
 	begun, let := make(chan struct{}, 1), make(chan struct{})
 	w.play(func(rw http.ResponseWriter, r *http.Request, tx *spanner.ReadWriteTransaction) error {
 		begun <- struct{}{}
 		<-let
 		return created(rw, r, tx)
 	})
-	done := w.start(first)
-	<-begun
+	done := w.startAndAwait(first, begun)
 	r := w.get(first)
 	w.refusedWith(r, http.StatusServiceUnavailable, "unavailable")
 	w.retryLater(r)

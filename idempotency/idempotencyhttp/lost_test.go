@@ -99,7 +99,7 @@ func testUnresolved(t *testing.T, m mode) {
 }
 
 func testUnavailable(t *testing.T, m mode) {
-	w := newWorld(t, m, settings{http: idempotencyhttp.Config{Wait: time.Second}})
+	w := newWorld(t, m, settings{http: idempotencyhttp.Config{Wait: patience}})
 	// The client asks again and again by itself; in steps the code is one that
 	// it does not ask again for.
 	code := codes.Unavailable
@@ -185,8 +185,7 @@ func testPoll(t *testing.T, m mode) {
 	}
 	w := newWorld(t, m, settings{})
 	begun, let := w.held()
-	done := w.start(call{key: "secret-key"})
-	<-begun
+	done := w.startAndAwait(call{key: "secret-key"}, begun)
 	duplicate := w.get(call{key: "secret-key"})
 	require.Equal(t, http.StatusAccepted, duplicate.status)
 	place := duplicate.header.Get("Location")
