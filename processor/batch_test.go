@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/spanqueue/spanqueue/emulator/front/fault"
 	"github.com/spanqueue/spanqueue/processor"
 	"github.com/spanqueue/spanqueue/queue"
@@ -101,6 +102,25 @@ func TestPoisonInABatch(t *testing.T) {
 	require.Len(t, letters, 1)
 	require.EqualValues(t, 3, letters[0].Attempts)
 	require.Zero(t, w.records())
+}
+
+// A batch that writes more than a commit may hold is refused, and goes through in parts. Nobody has failed.
+func TestBatchBeyondTheLimitOfACommit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	all := ids(8)
+	w.send(all...)
+	const limit = 4 // a message costs two: the acknowledgement and the effect
+	refused := w.fault(fault.Rule{Method: "Commit", Tag: "queue=Q", Match: func(c fault.Call) bool {
+		commit, ok := c.Request.(*spannerpb.CommitRequest)
+		return ok && len(commit.GetMutations()) > limit
+	}, Do: fault.Before(codes.InvalidArgument, "The transaction contains too many mutations.")})
+	r := w.handle(w.queue, processor.Batch(addAll), single, maxAttempts(1), func(c *processor.Config) { c.Linger = 500 * time.Millisecond })
+	r.outcome(processor.Done, 8)
+	require.NoError(t, r.stop())
+	require.Positive(t, refused.Applied())
+	require.Equal(t, map[processor.Outcome]int64{processor.Done: 8}, r.Figures().Deliveries)
+	w.once(all...)
 }
 
 // A handler that names the message spares the search.
