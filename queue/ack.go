@@ -23,9 +23,9 @@ type Transaction interface {
 //
 // When the delivery is gone the error wraps ErrNotHeld, and when Ack fails in any way the transaction cannot commit any
 // more. Return the error from the transaction function, or Rollback a transaction held by hand. As the first statement
-// of a transaction function a miss makes the client run the function a second time.
+// of a transaction function a miss in a Spanner queue makes the client run the function a second time.
 //
-// Ack first, then work: a transaction that has acknowledged holds the row, and others wait for it.
+// Ack first, then work: a miss then costs no work, and of two holders of one message one commits.
 func (q *Queue) Ack(ctx context.Context, tx Transaction, m *Message) error {
 	return q.backend.Ack(ctx, tx, m.Delivery())
 }
@@ -87,16 +87,18 @@ type Presence = backend.Presence
 const (
 	// Gone means that no message of that key is in the queue.
 	Gone = backend.Gone
-	// Moved means that the key is in the queue with another DeliverTime: it was sent again.
+	// Moved means that the key is in the queue as another delivery: it was sent again, with another DeliverTime, or another
+	// receiver of a queue table has it.
 	Moved = backend.Moved
 	// Present means that the very delivery is still in the queue, unacknowledged.
 	Present = backend.Present
 )
 
 // Probe says, by a strong read, whether the delivery is still in the queue: the question to ask when the outcome of a
-// commit that acknowledged it is unknown. Gone and Moved mean that it was settled, by that commit or by another holder.
-// Present means that the commit had not landed when the read was answered; it may still land later, and only a guarded
-// write can rule that out.
+// commit that acknowledged it is unknown. Gone and Moved mean that it was settled, by that commit or by another holder;
+// in a queue table Moved may also mean that another holder is at it, and that the commit can land no more. Present means
+// that the commit had not landed when the read was answered; it may still land later, and only a guarded write can rule
+// that out.
 func (q *Queue) Probe(ctx context.Context, m *Message) (Presence, error) {
 	presence, err := q.backend.Probe(ctx, m.Delivery())
 	if err != nil {

@@ -8,8 +8,9 @@
 //
 // New serves a Spanner queue, which needs the Enterprise edition (or the emulator of this module). NewTable serves a queue
 // table: an ordinary table of any edition, which this library claims from, leases and fences by itself (schema.QueueTable).
-// Everything below holds for both, but where a comment says "the service" for something that a queue table decides
-// itself: its leases are as long as you say, a renewal keeps its token, and messages may have priorities and an order.
+// Everything below holds for both; where they differ the comments say so. In short: a queue table's leases are as long as
+// you say, a renewal keeps its token, a message that is not taken is given back at once, a delivery ends when another
+// receiver has taken the message, and messages may have priorities and an order.
 //
 // # Terms
 //
@@ -20,7 +21,8 @@
 //
 // # The guard
 //
-// Every acknowledgement, resend and probe asserts the key and the DeliverTime that was seen. The key alone does not name
+// Every acknowledgement, resend and probe asserts the key and the DeliverTime that was seen, and in a queue table that
+// nobody else has taken the message since. The key alone does not name
 // a delivery: when a transaction that resent a message is run a second time (the client does that by itself after some
 // lost answers), or when a stale holder wakes up, the new message has the old one's key, and an ack by key alone would
 // take it and let the work happen twice. The guard is always on.

@@ -8,7 +8,8 @@ import (
 
 var (
 	// ErrNotHeld is wrapped by every guarded write that did not find the delivery: it was acknowledged, sent again or
-	// purged, by somebody else or by an earlier run of the same function. The Spanner error is wrapped beside it.
+	// purged, by somebody else or by an earlier run of the same function; or, in a queue table, it was given back or taken
+	// by another receiver. Where a statement of Spanner's failed, its error is wrapped beside it.
 	ErrNotHeld = backend.ErrNotHeld
 
 	// ErrExists is wrapped when a sent key is already in the queue.

@@ -26,7 +26,7 @@ type Message struct {
 	// Lease came with the delivery. Renewing gives a new Lease and leaves this one as it is.
 	Lease Lease
 
-	// LastOfBatch is the service's word that it sends nothing more of this batch.
+	// LastOfBatch is the database's word that nothing more of this batch comes.
 	LastOfBatch bool
 
 	// Attempt is which attempt at the message this is, counted from 1, as far as is known; 0 where nothing is: a native
@@ -41,7 +41,7 @@ type Message struct {
 
 // Lease is a claim on a delivery.
 type Lease struct {
-	// Token renews the lease. It dies with the first renewal.
+	// Token renews the lease. That of a Spanner queue dies with the first renewal, that of a queue table stays.
 	Token string
 	// End is the database's stamp of the lease's end, for people to read. Never compare it with this machine's clock.
 	End time.Time

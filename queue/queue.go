@@ -29,7 +29,7 @@ type options struct {
 }
 
 // LeaseLength tells the queue how long a lease lasts; zero means 10 s. The leases of a queue table are as long as this
-// process wants, from 100 ms to 12 h. Those of a Spanner queue are the service's, and always 10 s, but for an emulator that
+// process wants, from 100 ms to 12 h. Those of a Spanner queue are Spanner's, and always 10 s, but for an emulator that
 // was started with another length.
 func LeaseLength(d time.Duration) Option {
 	return func(o *options) { o.leaseLength = d }
@@ -86,7 +86,7 @@ func NewTable(client *spanner.Client, definition schema.QueueTable, opts ...Opti
 }
 
 // Open looks the queue up in the database's INFORMATION_SCHEMA, a Spanner queue or a queue table, and returns it. It is a
-// convenience: what the service shows there of a queue is not documented, and a role sees only what it may use. Where the
+// convenience: what Spanner shows there of a queue is not documented, and a role sees only what it may use. Where the
 // definition is known, New and NewTable need no look-up.
 func Open(ctx context.Context, client *spanner.Client, name string, opts ...Option) (*Queue, error) {
 	if client == nil {

@@ -11,11 +11,13 @@ import (
 // ReceiveOptions are what one receive query asks for. The zero value is good.
 type ReceiveOptions struct {
 	// MaxDuration is how long the stream stays open, at least 1 s and at most 24 h, rounded up to whole seconds; 0 means
-	// 2 minutes. The service advises about 20 minutes; but the client re-opens a broken stream in silence, and after a
-	// bad break it stays silent for up to MaxDuration + 10 s, when the stream is given up. Shorter is safer.
+	// 2 minutes. Spanner advises about 20 minutes for its queues; but the client re-opens a broken stream in silence, and
+	// after a bad break it stays silent for up to MaxDuration + 10 s, when the stream is given up. Shorter is safer. A
+	// queue table has no stream to break: it is looked at until MaxDuration has passed.
 	MaxDuration time.Duration
-	// MaxBatch is how many messages the service sends at once, 1 to 1000; 0 leaves it to the service. It does not bound
-	// how many messages the stream brings: there is no such bound.
+	// MaxBatch is how many messages are taken at once, 1 to 1000; 0 leaves it to Spanner, and is 20 for a queue table. It
+	// does not bound how many messages the stream brings: there is no such bound. Spanner sends ahead of the loop; a queue
+	// table takes the next batch when the loop has taken all of the one before.
 	MaxBatch int
 }
 
@@ -45,8 +47,9 @@ func (o ReceiveOptions) validate() error {
 // Receive opens one receive stream and yields its messages as they come due, until MaxDuration has passed (the loop
 // simply ends), ctx ends, or the loop is left. An error is yielded last, with a nil message.
 //
-// This is the bare stream: nothing is renewed, and messages that were on their way when the loop was left come again
-// when their leases end. Delivery is at least once, in no particular order.
+// This is the bare stream: nothing is renewed. Messages that were on their way when the loop was left come again when their
+// leases end; a queue table gives them back at once, and also those that the loop would get with less than half of their
+// lease left. Delivery is at least once. There is no order, but the one that a queue table's definition asks for.
 func (q *Queue) Receive(ctx context.Context, o ReceiveOptions) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
 		o = o.withDefaults()

@@ -16,11 +16,11 @@ type Outgoing struct {
 	// Key has one part for each key column of the queue, in the order of its primary key.
 	Key spanner.Key
 	// Payload is what the handler will get: raw bytes, UTF-8 text, JSON text or a serialised proto, by the queue's
-	// payload type. Nil is an empty payload, which a JSON or proto queue may refuse. Above 4 KB the service delivers more
-	// slowly: store the body in a table and send its key.
+	// payload type. Nil is an empty payload, which a JSON or proto queue may refuse. Above 4 KB a Spanner queue delivers
+	// more slowly: store the body in a table and send its key.
 	Payload []byte
 	// DeliverTime is when the message becomes due. The zero time means now, by the database's clock. A time in the past
-	// also means now, and the service may replace it.
+	// also means now; Spanner may replace it, a queue table keeps it.
 	DeliverTime time.Time
 	// Priority orders the messages of a queue table that are due: 0 goes first, and QueueTable.Priorities says how many
 	// there are. Spanner queues have no priorities and refuse all but 0.
@@ -40,7 +40,7 @@ func OrIgnore() SendOption {
 	return func(o *sendOptions) { o.orIgnore = true }
 }
 
-// Limits of one commit, well below the service's own: 80,000 mutated cells and 100 MB.
+// Limits of one commit, well below Spanner's own: 80,000 mutated cells and 100 MB.
 const (
 	chunkMessages = 1000
 	chunkBytes    = 16 << 20
