@@ -1,8 +1,11 @@
 package processor_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"runtime/pprof"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -215,6 +218,38 @@ func TestF08HandlerTimeout(t *testing.T) {
 		})
 	}
 }
+
+// Where a handler hangs that does not return is found in the goroutine profile, by its message.
+func TestStackOfAHandlerThatHangs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.send("the one that hangs")
+	g := newGate()
+	r := w.handle(w.queue, call(func(context.Context, *lease.Held) error {
+		hangs(g)
+		return nil
+	}), func(c *processor.Config) { c.Name = "hanging"; c.HandlerTimeout = 100 * time.Millisecond })
+	r.outcome(processor.Retried, 1)
+	require.Contains(t, r.logs.String(), "spanqueue_message", "the log says where to look")
+	var profile bytes.Buffer
+	require.NoError(t, pprof.Lookup("goroutine").WriteTo(&profile, 1))
+	found := false
+	for _, stack := range strings.Split(profile.String(), "\n\n") {
+		if strings.Contains(stack, "the one that hangs") {
+			found = true
+			require.Contains(t, stack, `"spanqueue_handler":"hanging"`)
+			require.Contains(t, stack, `"spanqueue_queue":"Q"`)
+			require.Contains(t, stack, "processor_test.hangs")
+		}
+	}
+	require.True(t, found, profile.String())
+	close(g.open)
+	r.outcome(processor.Done, 1)
+	require.NoError(t, r.stop())
+	w.once("the one that hangs")
+}
+
+func hangs(g *gate) { <-g.open }
 
 // After an unknown outcome of Settle only Settle runs again.
 func TestOnlySettleRunsAgain(t *testing.T) {

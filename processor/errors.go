@@ -31,7 +31,9 @@ type AbandonedError struct {
 	Deliveries []Abandoned
 }
 
-// Abandoned is a delivery whose handler did not return.
+// Abandoned is a delivery whose handler did not return. Its stack is in the process's goroutine profile (runtime/pprof with
+// debug 1, or net/http/pprof at /debug/pprof/goroutine?debug=1), under the labels spanqueue_queue, spanqueue_handler and
+// spanqueue_message; the latter is Message, of a batch its first.
 type Abandoned struct {
 	// Message is the delivery as text: key and due time.
 	Message string

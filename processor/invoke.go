@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"runtime/pprof"
 	"time"
 
 	"cloud.google.com/go/spanner"
@@ -14,7 +15,8 @@ import (
 const ignoreGrace = time.Second
 
 // errIgnoredContext says that a handler was given up.
-var errIgnoredContext = errors.New("processor: the handler did not return within 1s of the end of its context, and was given up; it may still be running")
+var errIgnoredContext = errors.New("processor: the handler did not return within 1s of the end of its context, and was given up; " +
+	"it may still be running: a goroutine profile shows where, under the label spanqueue_message")
 
 // errAborted says why a handler that has returned nil, though late, has not done its work.
 var errAborted = errors.New("processor: the handler's transaction was not committed, and it had no more time to run again")
@@ -74,9 +76,11 @@ func (c *caller) run(ctx context.Context, cancel context.CancelCauseFunc, f func
 
 	returned := make(chan error, 1)
 	running := p.running.start(ds)
-	go runHandler(ctx, f, func(err error) {
-		p.running.end(running) // first: whoever sees that it has returned must not find it running
-		returned <- err
+	go pprof.Do(ctx, c.labels(), func(ctx context.Context) {
+		runHandler(ctx, f, func(err error) {
+			p.running.end(running) // first: whoever sees that it has returned must not find it running
+			returned <- err
+		})
 	})
 	select {
 	case err := <-returned:
@@ -91,6 +95,13 @@ func (c *caller) run(ctx context.Context, cancel context.CancelCauseFunc, f func
 	case <-grace.C:
 		return &endedError{context.Cause(ctx), errIgnoredContext}
 	}
+}
+
+// labels make a handler's stack known in a goroutine profile, in case it does not return.
+func (c *caller) labels() pprof.LabelSet {
+	p := c.processor
+	return pprof.Labels("spanqueue_queue", p.queue.Name(), "spanqueue_handler", p.config.Name,
+		"spanqueue_message", c.deliveries[0].message.String())
 }
 
 // runHandler runs the handler and reports what it returned. A panic or Goexit is reported as an error and ends the
