@@ -9,9 +9,11 @@ import (
 const (
 	// lookEvery is how often the queues are looked into.
 	lookEvery = 50 * time.Millisecond
+	// allowedBacklog is how many messages there may be in all queues: more would measure the emulator, which gets slower with each.
+	allowedBacklog = 499
 )
 
-// maxBacklog is how many messages there are in each queue at most: below 500 in all of them. Batches take more at a time.
+// maxBacklog is how many messages there are in each queue at most. Batches take more at a time.
 var maxBacklog = map[string]int{txQueue: 100, batchQueue: 280, callQueue: 100}
 
 // room is how many messages may be sent to a queue, so that its backlog stays within the bound.

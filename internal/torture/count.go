@@ -55,6 +55,11 @@ func tagOf(req any) string {
 	return ""
 }
 
+// isWork says whether a transaction acknowledges messages, by its tag.
+func isWork(tag string) bool {
+	return strings.HasPrefix(tag, "queue=") || strings.HasPrefix(tag, "defer=")
+}
+
 // looks says whether a request reads the index of a queue table, which shows what is due.
 func looks(req any) bool {
 	read, ok := req.(*spannerpb.ReadRequest)

@@ -16,7 +16,7 @@ import (
 //	leave T000017    it has returned
 //	came T000017     the message was received; it may wait for a handler
 //	deferred T000017 a handler puts it off for callTimeout
-//	commit           a Commit was sent
+//	commit           a Commit that acknowledges was sent
 //	answered         and has been answered, in whatever way
 //	figures {...}    the counts so far
 //	failed TEXT      Run has returned with an error

@@ -134,7 +134,7 @@ func tagged(prefix string) func(fault.Call) bool {
 }
 
 // ofWork says whether the call is part of a transaction that acknowledges messages.
-func ofWork(c fault.Call) bool { return tagged("queue=")(c) || tagged("defer=")(c) }
+func ofWork(c fault.Call) bool { return isWork(c.Tag) }
 
 // ofAck says whether the call acknowledges: by statement, or by reading what is to be deleted.
 func ofAck(c fault.Call) bool {

@@ -60,19 +60,23 @@ func TestJudgeRun(t *testing.T) {
 		c.pauses.Store(1)
 		return c
 	}
+	met := figures{Aborts: 1, Unknown: 1}
 	var v verdict
-	v.judgeRun(enough, full(), &faults{}, figures{})
+	v.judgeRun(enough, allowedBacklog, full(), &faults{}, met)
 	require.Empty(t, v.wrong)
-	v.judgeRun(enough, &chaos{}, &faults{}, figures{})
-	require.Len(t, v.wrong, 4)
+	v.judgeRun(enough, allowedBacklog, &chaos{}, &faults{}, figures{})
+	require.Len(t, v.wrong, 6)
 	v = verdict{}
-	v.judgeRun(enough-1, &chaos{}, inject(new(fault.Set), setting{Queue: tableQueue}, 1), figures{})
+	v.judgeRun(enough-1, 0, &chaos{}, inject(new(fault.Set), setting{Queue: tableQueue}, 1), figures{})
 	require.Empty(t, v.wrong, "a short run need not have it all")
 	f := inject(new(fault.Set), setting{Queue: nativeQueue}, 1)
-	v.judgeRun(enough, full(), f, figures{})
+	v.judgeRun(enough, allowedBacklog, full(), f, met)
 	require.Len(t, v.wrong, len(f.all))
 	v = verdict{}
-	v.judgeRun(time.Second, full(), &faults{}, figures{OwnFailures: 1, Outcomes: map[string]int64{"retried": 2}})
+	v.judgeRun(time.Second, allowedBacklog+1, full(), &faults{}, figures{})
+	require.Len(t, v.wrong, 1)
+	v = verdict{}
+	v.judgeRun(time.Second, 0, full(), &faults{}, figures{OwnFailures: 1, Outcomes: map[string]int64{"retried": 2}})
 	require.Len(t, v.wrong, 1)
 }
 

@@ -83,7 +83,7 @@ func play(ctx context.Context, o options, hire hire, out, errOut io.Writer) (r *
 		return nil, err
 	}
 	r.verdict = judge(found)
-	r.verdict.judgeRun(o.duration, r.chaos, r.faults, r.figures)
+	r.verdict.judgeRun(o.duration, r.most, r.chaos, r.faults, r.figures)
 	return r, nil
 }
 

@@ -66,7 +66,10 @@ func judge(f findings) verdict {
 const enough = 30 * time.Second
 
 // judgeRun says what else is wrong with a run, and what one of that length has not shown.
-func (v *verdict) judgeRun(length time.Duration, c *chaos, f *faults, met figures) {
+func (v *verdict) judgeRun(length time.Duration, backlog int, c *chaos, f *faults, met figures) {
+	if backlog > allowedBacklog {
+		v.add("there were %d messages in the queues, %d are allowed", backlog, allowedBacklog)
+	}
 	if blamed := met.Outcomes[processor.Retried.String()]; blamed > met.OwnFailures {
 		v.add("handlers were blamed for %d failures, and %d were their own", blamed, met.OwnFailures)
 	}
@@ -81,6 +84,8 @@ func (v *verdict) judgeRun(length time.Duration, c *chaos, f *faults, met figure
 		{"kills of workers with a commit under way", c.inCommit.Load()},
 		{"frozen workers", c.freezes.Load()},
 		{"pauses of the emulator", c.pauses.Load()},
+		{"transactions that the database aborted", met.Aborts},
+		{"commits of unknown outcome", met.Unknown},
 	} {
 		if one.n == 0 {
 			v.add("there were no %s: this run has proved nothing about them", one.what)

@@ -14,7 +14,7 @@ import (
 )
 
 // wire is what a worker's client sends and gets. It counts the requests, and tells which messages come and when a Commit
-// is under way.
+// that acknowledges is under way.
 type wire struct {
 	*teller
 
@@ -43,13 +43,13 @@ func (w *wire) rpcs() map[rpcKind]int64 {
 
 func (w *wire) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	w.count(method, req)
-	if path.Base(method) != "Commit" {
-		return invoke(ctx, method, req, reply, cc, opts...)
+	tag := tagOf(req)
+	if path.Base(method) == "Commit" && isWork(tag) {
+		w.tell(eventCommit, "")
+		defer w.tell(eventAnswered, "")
 	}
-	w.tell(eventCommit, "")
-	defer w.tell(eventAnswered, "")
 	err := invoke(ctx, method, req, reply, cc, opts...)
-	if err == nil && strings.HasPrefix(tagOf(req), "claim=") {
+	if err == nil && strings.HasPrefix(tag, "claim=") {
 		w.came(claimedBy(req))
 	}
 	return err

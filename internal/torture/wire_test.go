@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"testing"
 
 	"cloud.google.com/go/spanner"
@@ -38,7 +39,7 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-// A worker tells of each message that it receives, whatever the kind of the queue.
+// A worker tells of each message that it receives and of each Commit that acknowledges, whatever the kind of the queue.
 func TestWireTellsWhatCame(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{nativeQueue, tableQueue} {
@@ -56,16 +57,19 @@ func TestWireTellsWhatCame(t *testing.T) {
 			for _, o := range wire.options() {
 				opts = append(opts, option.WithGRPCDialOption(o))
 			}
-			q, err := on.openQueue(db.Client(t, opts...), txQueue)
+			client := db.Client(t, opts...)
+			q, err := on.openQueue(client, txQueue)
 			require.NoError(t, err)
 			require.NoError(t, q.Send(t.Context(), []queue.Outgoing{{Key: spanner.Key{"T000001"}}}))
 			for m, err := range q.Receive(t.Context(), queue.ReceiveOptions{}) {
 				require.NoError(t, err)
-				require.Equal(t, spanner.Key{"T000001"}, m.Key)
+				_, err := client.ReadWriteTransactionWithOptions(t.Context(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+					return q.Ack(ctx, tx, m)
+				}, spanner.TransactionOptions{TransactionTag: "queue=T,handler=w1"})
+				require.NoError(t, err)
 				break
 			}
-			require.Contains(t, out.String(), "came T000001\n")
-			require.Contains(t, out.String(), "commit\nanswered\n")
+			require.Equal(t, "came T000001\ncommit\nanswered\n", out.String(), "other commits are not work")
 			require.Positive(t, wire.rpcs()[rpcReceive])
 			require.Positive(t, wire.rpcs()[rpcCommit])
 		})
