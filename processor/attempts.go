@@ -49,7 +49,7 @@ func (a *attempts) begin(ctx context.Context, messages []*queue.Message) ([]*att
 	var counted []*attempt
 	var deliveries []backend.Delivery
 	for i, m := range messages {
-		all[i] = &attempt{attempts: a, message: m}
+		all[i] = a.attempt(m)
 		switch {
 		case a.ledger == nil:
 			all[i].before.Failures = a.memory.failures(m)
@@ -72,6 +72,13 @@ func (a *attempts) begin(ctx context.Context, messages []*queue.Message) ([]*att
 		t.uncounted = err != nil
 	}
 	return all, err
+}
+
+// attempt returns an attempt at a message whose start has not been counted, unless the queue counts by itself.
+func (a *attempts) attempt(m *queue.Message) *attempt {
+	t := &attempt{attempts: a, message: m}
+	t.recorded.Store(a.ledger != nil && m.Delivery().Record != nil)
+	return t
 }
 
 // maybeDeliveredBefore says whether the message may have been delivered before, or carries a record of earlier attempts.

@@ -35,7 +35,9 @@ func (p *Processor) deliver(held []*lease.Held) {
 		ds[i] = &delivery{held: h, message: h.Message(), policy: p.config.policy(), started: time.Now()}
 		ds[i].ctx, ds[i].span = p.telemetry.begin(p.settling)
 	}
-	if ready := p.begin(ds); len(ready) > 0 {
+	if len(ds) == 1 && leaves(p.handler, p, ds[0]) {
+		ds[0].attempt, ds[0].outcome = p.attempts.attempt(ds[0].message), Interrupted
+	} else if ready := p.begin(ds); len(ready) > 0 {
 		p.handler.run(p, ready)
 	}
 	p.takeBack(ds)

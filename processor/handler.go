@@ -21,3 +21,14 @@ var errNoFunction = errors.New("the handler's function is nil")
 type one struct{}
 
 func (one) batch(Config) int { return 1 }
+
+// leaver is a handler that leaves some messages to other workers.
+type leaver interface {
+	// leaves says whether the delivery's message is left to its lease, and nothing is to be written about it.
+	leaves(p *Processor, d *delivery) bool
+}
+
+func leaves(h Handler, p *Processor, d *delivery) bool {
+	l, ok := h.(leaver)
+	return ok && l.leaves(p, d)
+}

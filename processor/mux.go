@@ -15,8 +15,8 @@ import (
 // A message of a kind that it does not know is left for a worker that does, during a roll-out of a new version say:
 // nothing is written, and it comes again when its lease ends. Once it is older than UnknownAfter it is dead-lettered.
 type Mux struct {
-	// Kind says of what kind a message is. It must be set, and quick. KeyColumn makes one. A message that it returns an
-	// error for is dead-lettered at once.
+	// Kind says of what kind a message is. It must be set, quick, and always say the same of a message: it is asked more than
+	// once. KeyColumn makes one. A message that it returns an error for is dead-lettered at once.
 	Kind func(*queue.Message) (string, error)
 	// Routes are the kinds. There must be one at least.
 	Routes map[string]Route
@@ -133,8 +133,8 @@ func (h *muxHandler) run(p *Processor, ds []*delivery) {
 		d.outcome = p.failed(d, DeadLetter(err))
 		return
 	}
-	r, ok := h.routes[kind]
-	if !ok {
+	r, known := h.routes[kind]
+	if !known {
 		d.outcome = h.unknown(p, d, kind)
 		return
 	}
@@ -160,14 +160,34 @@ func (h *muxHandler) kindOf(m *queue.Message) (kind string, err error) {
 	return kind, err
 }
 
-// unknown leaves the message to its lease, or gives it up when it is too old.
+// leaves implements leaver: a message of an unknown kind is left to a worker that knows it, until it is too old.
+func (h *muxHandler) leaves(p *Processor, d *delivery) bool {
+	kind, err := h.kindOf(d.message)
+	if err != nil {
+		return false
+	}
+	if r, known := h.routes[kind]; known {
+		return leaves(r.Handler, p, d)
+	}
+	return !h.tooOld(p, d, kind) // one that is given up is counted first: its dead letter says how often it was tried
+}
+
+// unknown gives up a message of an unknown kind.
 func (h *muxHandler) unknown(p *Processor, d *delivery, kind string) Outcome {
+	if !h.tooOld(p, d, kind) { // Kind has changed its mind
+		return Interrupted
+	}
+	return p.bury(d, reasonKind, fmt.Errorf("%w: %q", errUnknownKind, kind))
+}
+
+// tooOld says whether a message of an unknown kind is given up, and logs it if it is not.
+func (h *muxHandler) tooOld(p *Processor, d *delivery, kind string) bool {
 	ctx, cancel := context.WithTimeout(p.settling, p.config.CommitTimeout)
 	defer cancel()
 	now, err := p.queue.ServerTime(ctx)
 	if err == nil && now.Sub(d.message.DeliverTime) > h.unknownAfter && p.attempts.ledger != nil {
-		return p.bury(d, reasonKind, fmt.Errorf("%w: %q", errUnknownKind, kind))
+		return true
 	}
 	p.log(d, slog.LevelWarn, "no handler for this kind of message; it is left for a worker that has one", err, slog.String("kind", kind))
-	return Interrupted
+	return false
 }

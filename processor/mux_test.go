@@ -13,6 +13,7 @@ import (
 	"github.com/spanqueue/spanqueue/emulator"
 	"github.com/spanqueue/spanqueue/emulator/emulatortest"
 	"github.com/spanqueue/spanqueue/emulator/front"
+	"github.com/spanqueue/spanqueue/emulator/front/fault"
 	"github.com/spanqueue/spanqueue/lease"
 	"github.com/spanqueue/spanqueue/processor"
 	"github.com/spanqueue/spanqueue/queue"
@@ -122,15 +123,18 @@ func TestMuxUnknownKind(t *testing.T) {
 	mux := processor.Mux{
 		Kind:         processor.KeyColumn("Kind"),
 		Routes:       map[string]processor.Route{"known": {Handler: processor.Tx(effectOf)}},
-		UnknownAfter: 3 * leaseLength,
+		UnknownAfter: time.Hour,
 	}
+	written := w.fault(fault.Rule{Method: "Commit", Tag: "attempts=Kinds", Do: fault.Delay(0)})
 	old := w.handle(q, mux.Handler(), maxAttempts(1))
 	sendKind(t, q, "new", "", "n1", "n2")
 	sendKind(t, q, "known", "", "k1")
 	old.outcome(processor.Done, 1)
 	wait(t, "both to be seen", func() bool { return old.Figures().Deliveries[processor.Interrupted] >= 2 })
+	wait(t, "both to be seen again", func() bool { return old.Figures().Deliveries[processor.Interrupted] >= 4 })
 	require.NoError(t, old.stop())
 	require.Empty(t, reasons(t, w))
+	require.Zero(t, written.Matched(), "nothing is written about them")
 
 	// A worker that knows the kind takes one, and only one of them is left to grow old.
 	mux.Routes["new"] = processor.Route{Handler: processor.Tx(func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) error {
@@ -148,6 +152,7 @@ func TestMuxUnknownKind(t *testing.T) {
 	require.EqualValues(t, 1, w.effects("n1"))
 
 	delete(mux.Routes, "new")
+	mux.UnknownAfter = leaseLength
 	old = w.handle(q, mux.Handler())
 	old.outcome(processor.DeadLettered, 1)
 	require.NoError(t, old.stop())
