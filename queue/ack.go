@@ -7,6 +7,7 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/internal/rowcodec"
 )
 
 // Transaction is a read-write transaction of Google's client: a *spanner.ReadWriteTransaction, or a
@@ -99,8 +100,19 @@ const (
 // in a queue table Moved may also mean that another holder is at it, and that the commit can land no more. Present means
 // that the commit had not landed when the read was answered; it may still land later, and only a guarded write can rule
 // that out.
+//
+// A producer asks with a message of its own making that has nothing but a Key whether that key is still in the queue: Gone
+// means that it is not, Moved that it is. A key that could not be this queue's is refused with ErrInvalid.
 func (q *Queue) Probe(ctx context.Context, m *Message) (Presence, error) {
-	presence, err := q.backend.Probe(ctx, m.Delivery())
+	d := m.Delivery()
+	parts, err := rowcodec.NewKey(q.Definition())
+	if err == nil {
+		d.Key, err = parts.Normalize(d.Key)
+	}
+	if err != nil {
+		return Gone, invalid("probe of %v in %s: %w", m, q.Name(), err)
+	}
+	presence, err := q.backend.Probe(ctx, d)
 	if err != nil {
 		return presence, fmt.Errorf("queue: probe of %v in %s: %w", m, q.Name(), err)
 	}

@@ -76,6 +76,13 @@ func looks(h *house) {
 	require.NoError(h.t, q.Send(ctx, []queue.Outgoing{late}))
 	h.send(q, "old")
 	h.send(q, "now")
+	for id, want := range map[string]queue.Presence{"old": queue.Moved, "late": queue.Moved, "nobody": queue.Gone} {
+		found, err := q.Probe(ctx, &queue.Message{Key: spanner.Key{id}})
+		require.NoError(h.t, err)
+		require.Equal(h.t, want, found, "whether %s is in the queue", id)
+	}
+	_, err = q.Probe(ctx, &queue.Message{Key: spanner.Key{"a", "b"}})
+	require.ErrorIs(h.t, err, queue.ErrInvalid)
 	held := h.receive(q)
 	s, err = q.Stats(ctx)
 	require.NoError(h.t, err)
