@@ -48,6 +48,21 @@ func (b *bench) atOnce(t *testing.T, client func() *spanner.Client, do doer) []i
 	return receipts
 }
 
+// oneRan asserts that one of the copies took effect and that all have its result.
+func (b *bench) oneRan(t *testing.T, receipts []idempotency.Receipt) {
+	t.Helper()
+	first := 0
+	for _, r := range receipts {
+		require.Equal(t, receipts[0].Body, r.Body, "two results of one operation")
+		if !r.Replayed {
+			first++
+		}
+	}
+	require.Equal(t, 1, first)
+	require.EqualValues(t, 1, b.points(t))
+	require.EqualValues(t, 1, b.records(t))
+}
+
 // Copies on several workers at once, one effect, one record, and the
 // stored result for all.
 func TestCopiesAtOnce(t *testing.T) {
@@ -62,17 +77,7 @@ func TestCopiesAtOnce(t *testing.T) {
 					// The bare emulator runs one transaction a session.
 					client = func() *spanner.Client { return b.db.Bare(t) }
 				}
-				receipts := b.atOnce(t, client, b.doer(t, how))
-				fresh := 0
-				for _, r := range receipts {
-					require.Equal(t, receipts[0].Body, r.Body)
-					if !r.Replayed {
-						fresh++
-					}
-				}
-				require.Equal(t, 1, fresh)
-				require.EqualValues(t, 1, b.points(t))
-				require.EqualValues(t, 1, b.records(t))
+				b.oneRan(t, b.atOnce(t, client, b.doer(t, how)))
 			})
 		}
 	}
@@ -102,15 +107,7 @@ func TestCopiesAtOnceOverAnOldRecord(t *testing.T) {
 				t.Parallel()
 				b := newBench(t, idempotency.Config{})
 				old(t, b)
-				fresh := 0
-				for _, r := range b.atOnce(t, func() *spanner.Client { return b.client }, b.doer(t, how)) {
-					if !r.Replayed {
-						fresh++
-					}
-				}
-				require.Equal(t, 1, fresh)
-				require.EqualValues(t, 1, b.points(t))
-				require.EqualValues(t, 1, b.records(t))
+				b.oneRan(t, b.atOnce(t, func() *spanner.Client { return b.client }, b.doer(t, how)))
 			})
 		}
 	}

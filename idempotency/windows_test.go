@@ -32,16 +32,7 @@ func TestWindowSameKeyAtOnceOneEffect(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	first := 0
-	for _, r := range receipts {
-		require.Equal(t, receipts[0].Body, r.Body, "two results of one operation")
-		if !r.Replayed {
-			first++
-		}
-	}
-	require.Equal(t, 1, first)
-	require.EqualValues(t, 1, b.points(t))
-	require.EqualValues(t, 1, b.records(t))
+	b.oneRan(t, receipts)
 }
 
 func TestWindowOtherPayloadRefused(t *testing.T) {

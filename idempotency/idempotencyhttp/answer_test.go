@@ -181,6 +181,7 @@ func testStream(t *testing.T, m mode) {
 	w := newWorld(t, m, settings{})
 	w.play(func(rw http.ResponseWriter, r *http.Request, tx *spanner.ReadWriteTransaction) error {
 		rw.WriteHeader(http.StatusEarlyHints)
+		rw.Header().Set("Trailer", "X-Sum")
 		if err := count(r.Context(), tx); err != nil {
 			return err
 		}
@@ -191,6 +192,7 @@ func testStream(t *testing.T, m mode) {
 			require.ErrorIs(t, http.NewResponseController(rw).Flush(), http.ErrNotSupported)
 		}
 		rw.Header().Set("Location", "/too-late")
+		rw.Header().Set("X-Sum", "1")
 		_, _, err := http.NewResponseController(rw).Hijack()
 		require.ErrorIs(t, err, http.ErrNotSupported)
 		return nil
@@ -202,6 +204,7 @@ func testStream(t *testing.T, m mode) {
 		require.Equal(t, "8", r.header.Get("Content-Length"))
 		require.Equal(t, "text/plain; charset=utf-8", r.header.Get("Content-Type"))
 		require.Empty(t, r.header.Get("Location"))
+		require.Empty(t, r.trailer, "a trailer was promised")
 	}
 	require.EqualValues(t, 1, w.effects())
 }

@@ -44,7 +44,7 @@
 //	returns a *Problem        the problem is sent; nothing is committed or kept
 //	returns another error     503 with Retry-After if it may pass, otherwise 500; nothing is committed or kept
 //	panics                    the panic goes on to the server, which closes the connection; nothing is committed or kept
-//	streams                   it cannot: the writer has no Flush and no Hijack, and informational answers are dropped
+//	streams                   it cannot: the writer has no Flush and no Hijack; informational answers and trailers are dropped
 //	answers more than fits    500; nothing is committed or kept. With idempotency.Config.DropLargeBodies the first
 //	                          caller gets all, and a replay has status and Location without a body, or what
 //	                          idempotency.Config.Present makes of it and "Idempotent-Present: true"

@@ -208,13 +208,22 @@ func (m *Middleware) retryAfter(err error) time.Duration {
 	return m.cfg.RetryAfter
 }
 
-// checkMount refuses a missing handler, and operation names that no request
-// could be done under.
-func checkMount(name string, handler bool) {
+// mount makes an http.Handler that lets serve have the requests that may be
+// done or replayed. It refuses a missing handler, and operation names that no
+// request could be done under.
+func (m *Middleware) mount(name string, handler bool, serve func(http.ResponseWriter, *request)) http.Handler {
 	if !handler {
 		panic(fmt.Sprintf("idempotencyhttp: the handler of operation %q is nil", name))
 	}
 	if n := utf8.RuneCountInString(name); n == 0 || n > 128 || !utf8.ValidString(name) {
 		panic(fmt.Sprintf("idempotencyhttp: the operation name %q has %d characters; it needs 1 to 128 of UTF-8", name, n))
 	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q, problem := m.admit(w, r, name)
+		if problem != nil {
+			problem.answer().send(w)
+			return
+		}
+		serve(w, q)
+	})
 }

@@ -64,6 +64,7 @@ func (w *recorder) finish() (answer, error) {
 		return answer{}, w.tooLarge() // also if the handler has ignored it
 	}
 	w.WriteHeader(http.StatusOK)
+	w.answer.header.Del("Trailer") // there are none: the answer goes out whole
 	if _, set := w.answer.header["Content-Type"]; !set && len(w.answer.body) > 0 {
 		w.answer.header.Set("Content-Type", http.DetectContentType(w.answer.body))
 	}

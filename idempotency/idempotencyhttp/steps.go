@@ -55,15 +55,7 @@ func (s *Steps) Refuse(f func(w http.ResponseWriter)) error {
 // with 409, or with 202 if Config.Polling is set; at once, but while a local
 // step is being committed, for which it waits, at most Config.Wait.
 func (m *Middleware) Steps(name string, h StepsHandler) http.Handler {
-	checkMount(name, h != nil)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q, problem := m.admit(w, r, name)
-		if problem != nil {
-			problem.answer().send(w)
-			return
-		}
-		m.serveSteps(w, q, h)
-	})
+	return m.mount(name, h != nil, func(w http.ResponseWriter, q *request) { m.serveSteps(w, q, h) })
 }
 
 func (m *Middleware) serveSteps(w http.ResponseWriter, q *request, h StepsHandler) {

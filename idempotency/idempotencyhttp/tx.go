@@ -30,15 +30,7 @@ type TxHandler func(w http.ResponseWriter, r *http.Request, tx *spanner.ReadWrit
 // gets the replay, at most Config.Wait and within its own context. If the
 // client goes away before the commit is sent, nothing is kept.
 func (m *Middleware) Tx(name string, h TxHandler) http.Handler {
-	checkMount(name, h != nil)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q, problem := m.admit(w, r, name)
-		if problem != nil {
-			problem.answer().send(w)
-			return
-		}
-		m.serveTx(w, q, h)
-	})
+	return m.mount(name, h != nil, func(w http.ResponseWriter, q *request) { m.serveTx(w, q, h) })
 }
 
 // errRecordBusy: a request in another process may hold the record, or the
