@@ -36,7 +36,7 @@ func next(spec string, t time.Time) (time.Time, error) {
 }
 
 // begin turns a schedule on. Every worker may call it: where the schedule is on already its message is in the queue, and a
-// second one of that key is refused.
+// second one of that key is refused. It goes on with the expression that it has: to change it, end the schedule first.
 func begin(ctx context.Context, q *queue.Queue, name string, s schedule) error {
 	now, err := q.ServerTime(ctx)
 	if err != nil {
