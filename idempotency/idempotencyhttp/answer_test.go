@@ -204,7 +204,7 @@ func testStream(t *testing.T, m mode) {
 		require.Equal(t, "8", r.header.Get("Content-Length"))
 		require.Equal(t, "text/plain; charset=utf-8", r.header.Get("Content-Type"))
 		require.Empty(t, r.header.Get("Location"))
-		require.Empty(t, r.trailer, "a trailer was promised")
+		require.Empty(t, r.header.Get("Trailer"), "a trailer was promised")
 	}
 	require.EqualValues(t, 1, w.effects())
 }

@@ -18,8 +18,6 @@ type reply struct {
 	status int
 	header http.Header
 	body   string
-	// trailer holds what was promised, also if it did not come.
-	trailer http.Header
 }
 
 func (r reply) replayed() bool { return r.header.Get("Idempotent-Replayed") == "true" }
@@ -60,7 +58,7 @@ func (w *world) do(c call) (reply, error) {
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	return reply{resp.StatusCode, resp.Header, string(body), resp.Trailer}, err
+	return reply{resp.StatusCode, resp.Header, string(body)}, err
 }
 
 // get is do for a request that is answered.
