@@ -38,7 +38,3 @@ func isTransactionNotFound(err error) bool {
 	text := strings.ToLower(err.Error())
 	return strings.Contains(text, "transaction") && !strings.Contains(text, "table")
 }
-
-// wasNeverSent tells a commit that could not be put into bytes, for a text that is not UTF-8, from what a server answers
-// with the same code. Running it again would not help.
-func wasNeverSent(err error) bool { return strings.Contains(err.Error(), "error while marshaling") }

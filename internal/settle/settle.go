@@ -7,6 +7,7 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/internal/txstate"
 	"google.golang.org/grpc/codes"
 )
 
@@ -191,7 +192,7 @@ func MayHaveLanded(err error) bool {
 	case codes.DeadlineExceeded, codes.Canceled, codes.Unavailable, codes.Unknown, codes.Aborted, codes.ResourceExhausted:
 		return true
 	case codes.Internal:
-		return !wasNeverSent(err)
+		return !txstate.NeverSent(err)
 	case codes.NotFound:
 		return isTransactionNotFound(err)
 	}
