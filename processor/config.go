@@ -28,7 +28,8 @@ type Config struct {
 	Linger time.Duration
 
 	// HandlerTimeout ends the context of a handler's single run, at least 1 ms; 0 means 30 s. Spanner may abort a
-	// transaction that was idle for 10 s, whatever this says.
+	// transaction that was idle for 10 s, whatever this says: the handler then runs again, unless it has used up its time,
+	// which is a failure.
 	HandlerTimeout time.Duration
 
 	// CommitTimeout is how long a commit is waited for before its outcome counts as unknown and is looked up, at least

@@ -10,9 +10,6 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner"
-	"github.com/spanqueue/spanqueue/emulator"
-	"github.com/spanqueue/spanqueue/emulator/emulatortest"
-	"github.com/spanqueue/spanqueue/emulator/front"
 	"github.com/spanqueue/spanqueue/emulator/front/fault"
 	"github.com/spanqueue/spanqueue/lease"
 	"github.com/spanqueue/spanqueue/processor"
@@ -209,53 +206,29 @@ func TestProtoPayload(t *testing.T) {
 	require.Equal(t, json.Number("145688415796432520"), one["id"])
 }
 
-func TestHandlersThatMakeNoSense(t *testing.T) {
+// One Mux for two processors.
+func TestMuxServesTwoProcessors(t *testing.T) {
 	t.Parallel()
-	e := emulatortest.New(t, emulator.Options{Front: front.Options{LeaseLength: leaseLength}})
-	db := e.Database(t, testQueue.DDL())
-	q, err := queue.New(db.Client(t), testQueue)
+	w := newWorld(t)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	h := processor.Mux{
+		Kind: func(*queue.Message) (string, error) { return "a", nil },
+		Routes: map[string]processor.Route{"a": {Concurrency: 1, Handler: processor.Tx(
+			func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) error {
+				if m.Key[0] == "m1" {
+					close(entered)
+					<-leave
+				}
+				return addOne(ctx, tx, m)
+			})}},
+	}.Handler()
+	w.send("m1")
+	r := w.handle(w.queue, h)
+	<-entered
+	_, err := processor.New(w.openQueue(w.client), h, processor.Config{})
 	require.NoError(t, err)
-	kind := func(*queue.Message) (string, error) { return "", nil }
-	ok := processor.Tx(addOne)
-	for name, c := range map[string]struct {
-		handler processor.Handler
-		says    string
-	}{
-		"nil":            {nil, "handler is nil"},
-		"nil function":   {processor.Tx(nil), "function is nil"},
-		"nil batch":      {processor.Batch(nil), "function is nil"},
-		"half a call":    {processor.Call[int]{}, "Call and Settle"},
-		"no decoder":     {processor.Typed[int](nil, nil), "decoder"},
-		"no kind":        {processor.Mux{Routes: map[string]processor.Route{"a": {Handler: ok}}}.Handler(), "Mux.Kind"},
-		"no routes":      {processor.Mux{Kind: kind}.Handler(), "Mux.Routes is empty"},
-		"empty route":    {processor.Mux{Kind: kind, Routes: map[string]processor.Route{"a": {}}}.Handler(), `Mux.Routes["a"]`},
-		"batch in a mux": {processor.Mux{Kind: kind, Routes: map[string]processor.Route{"a": {Handler: processor.Batch(addAll)}}}.Handler(), "Batch"},
-		"batch in a mux in a mux": {processor.Mux{Kind: kind, Routes: map[string]processor.Route{"a": {Handler: processor.Mux{Kind: kind,
-			Routes: map[string]processor.Route{"b": {Handler: processor.Batch(addAll)}}}.Handler()}}}.Handler(), `Mux.Routes["a"]: Mux.Routes["b"]: its Handler is a Batch`},
-		"bad policy": {processor.Mux{Kind: kind, Routes: map[string]processor.Route{"a": {Handler: ok, Policy: processor.Policy{MaxAttempts: -1}}}}.Handler(),
-			"MaxAttempts is -1"},
-	} {
-		_, err := processor.New(q, c.handler, processor.Config{})
-		require.ErrorIs(t, err, processor.ErrInvalid, name)
-		require.ErrorContains(t, err, c.says, name)
-	}
-	for field, config := range map[string]processor.Config{
-		"Concurrency":    {Concurrency: -1},
-		"MaxBatch":       {MaxBatch: 1001},
-		"Linger":         {Linger: time.Minute},
-		"HandlerTimeout": {HandlerTimeout: -time.Second},
-		"CommitTimeout":  {CommitTimeout: time.Microsecond},
-		"ResolveTimeout": {ResolveTimeout: -1},
-		"DrainTimeout":   {DrainTimeout: -1},
-		"MaxRuns":        {MaxRuns: -1},
-		"Backoff.Min":    {Backoff: processor.Backoff{Min: -1}},
-		"Backoff.Max":    {Backoff: processor.Backoff{Min: time.Hour, Max: time.Minute}},
-		"Receiver":       {Receiver: lease.Config{HighWater: -1}},
-	} {
-		_, err := processor.New(q, ok, config)
-		require.ErrorIs(t, err, processor.ErrInvalid, field)
-		require.ErrorContains(t, err, field)
-	}
-	_, err = processor.New(nil, ok, processor.Config{})
-	require.ErrorContains(t, err, "queue is nil")
+	close(leave)
+	r.outcome(processor.Done, 1)
+	require.NoError(t, r.stop())
+	w.once("m1")
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/spanner"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/spanqueue/spanqueue/emulator/front/fault"
 	"github.com/spanqueue/spanqueue/idempotency"
 	"github.com/spanqueue/spanqueue/processor"
@@ -213,4 +215,31 @@ func TestOnceCosts(t *testing.T) {
 	require.EqualValues(t, 10, count("ExecuteSql"))
 	require.EqualValues(t, 12, count("StreamingRead"), "one a message, and two at the start that look for the tables")
 	require.EqualValues(t, 20, count("Commit"))
+}
+
+// A run of Effect that was given up goes on beside the run that commits.
+func TestOnceGivenUpRunGoesOn(t *testing.T) {
+	t.Parallel()
+	w, store := onceWorld(t)
+	w.sendPayload("k five", "m1")
+	aborted := w.fault(fault.Rule{Method: "StreamingRead", Match: func(c fault.Call) bool {
+		read, ok := c.Request.(*spannerpb.ReadRequest)
+		return ok && read.GetTable() == "Effects"
+	}, Nth: 1, Do: fault.Abort()})
+	late, ended := make(chan struct{}), make(chan struct{})
+	h := processor.Once{Store: store, Operation: operationOf, Effect: func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) (idempotency.Result, error) {
+		r, err := grant(ctx, tx, m)
+		if spanner.ErrCode(err) == codes.Aborted {
+			<-late
+			defer close(ended)
+		} else {
+			close(late)
+		}
+		return r, err
+	}}
+	r := w.handle(w.queue, h, func(c *processor.Config) { c.HandlerTimeout = 100 * time.Millisecond })
+	w.applied(aborted)
+	<-ended
+	r.outcome(processor.Done, 1)
+	require.NoError(t, r.stop())
 }

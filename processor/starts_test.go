@@ -2,6 +2,7 @@ package processor_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -91,4 +92,25 @@ func TestLostStartTakesNothingBack(t *testing.T) {
 			w.once("m1")
 		})
 	}
+}
+
+// Starts that are to be taken back in a database that does not answer hold a worker up once, not once a message.
+func TestTakingBackIsBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const n = 8
+	var out []queue.Outgoing
+	due := time.Now().Truncate(time.Microsecond).Add(time.Nanosecond) // as if it had been sent again: its start is counted
+	for i := range n {
+		out = append(out, queue.Outgoing{Key: spanner.Key{fmt.Sprint("m", i)}, DeliverTime: due.Add(100 * time.Millisecond)})
+	}
+	require.NoError(t, w.queue.Send(t.Context(), out))
+	w.fault(fault.Rule{Method: "Commit", Tag: "handler=Q", Do: fault.Abort()})
+	takeBack := w.fault(fault.Rule{Method: "Commit", Tag: "attempts=Q", Nth: 2, Times: 1000, Do: fault.Drop()})
+	r := w.handle(w.queue, processor.Batch(func(context.Context, *spanner.ReadWriteTransaction, []*queue.Message) error { return nil }),
+		func(c *processor.Config) { c.Concurrency, c.Linger, c.MaxRuns = 1, 500*time.Millisecond, 1 })
+	w.applied(takeBack)
+	begun := time.Now()
+	wait(t, "the outcomes", func() bool { return r.Figures().Deliveries[processor.Interrupted] >= n })
+	require.Less(t, time.Since(begun), n*leaseLength/2)
 }

@@ -174,53 +174,6 @@ func TestRunAbandonsAHandlerThatIgnoresItsContext(t *testing.T) {
 	w.once("m1")
 }
 
-func TestShutdown(t *testing.T) {
-	t.Parallel()
-	t.Run("before Run", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t)
-		p, err := processor.New(w.queue, processor.Tx(addOne), processor.Config{})
-		require.NoError(t, err)
-		require.NoError(t, p.Shutdown(t.Context()))
-		require.NoError(t, p.Shutdown(t.Context()), "twice")
-		require.ErrorIs(t, p.Run(t.Context()), processor.ErrStopped)
-	})
-	t.Run("while running, from two goroutines", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t)
-		r := w.work(addOne)
-		w.send("m1")
-		r.outcome(processor.Done, 1)
-		errs := make(chan error, 2)
-		for range 2 {
-			go func() { errs <- r.Shutdown(t.Context()) }()
-		}
-		require.NoError(t, <-errs)
-		require.NoError(t, <-errs)
-		require.ErrorIs(t, r.Run(t.Context()), processor.ErrRunning)
-		w.send("m2")
-		require.NoError(t, r.stop())
-		require.Equal(t, 1, w.left("m2"), "nothing is taken after a stop")
-	})
-	t.Run("its context ends the draining", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t)
-		g := newGate()
-		r := w.work(func(ctx context.Context, _ *spanner.ReadWriteTransaction, _ *queue.Message) error {
-			g.entered <- struct{}{}
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		w.send("m1")
-		g.wait(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		require.ErrorIs(t, r.Shutdown(ctx), context.DeadlineExceeded)
-		require.NoError(t, r.stop())
-		r.outcome(processor.Interrupted, 1)
-	})
-}
-
 func TestMissingTablesAreNamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

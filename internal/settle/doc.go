@@ -15,7 +15,7 @@
 //	 │      ── probe: there, and the error is a refusal of what was written ─► Refused
 //	 │      ── no answer until ResolveTimeout ──────► Unresolved
 //	 ▼ probe: there
-//	run again
+//	run again, after a pause that doubles each time, up to 5 s
 //
 // # Why running again is safe
 //
