@@ -186,4 +186,5 @@ func TestMissingTablesAreNamed(t *testing.T) {
 	err = p.Run(t.Context())
 	require.ErrorContains(t, err, "NoTablesAttempts is missing")
 	require.ErrorContains(t, err, "schema.Attempts")
+	require.ErrorContains(t, err, "NoTablesDeadLetters is missing", "both at once")
 }

@@ -2,14 +2,15 @@ package native
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/internal/backend"
 	"github.com/spanqueue/spanqueue/internal/rowcodec"
 	"github.com/spanqueue/spanqueue/schema"
-	"golang.org/x/sync/errgroup"
 	"google.golang.org/api/iterator"
 	"google.golang.org/grpc/codes"
 )
@@ -75,10 +76,12 @@ func (q *Queue) write(key spanner.Key, deliverTime time.Time, r backend.Record) 
 
 // CheckLedger implements backend.Ledger. It asks for both tables at once: every Run waits for it.
 func (q *Queue) CheckLedger(ctx context.Context) error {
-	checks, ctx := errgroup.WithContext(ctx)
-	checks.Go(func() error { return q.checkTable(ctx, "schema.Attempts", q.ledger.attemptsTable) })
-	checks.Go(func() error { return q.checkTable(ctx, "schema.DeadLetters", q.ledger.deadTable) })
-	return checks.Wait()
+	var checks sync.WaitGroup
+	var attempts, dead error
+	checks.Go(func() { attempts = q.checkTable(ctx, "schema.Attempts", q.ledger.attemptsTable) })
+	checks.Go(func() { dead = q.checkTable(ctx, "schema.DeadLetters", q.ledger.deadTable) })
+	checks.Wait()
+	return errors.Join(attempts, dead) // who misses one table misses both, usually
 }
 
 func (q *Queue) checkTable(ctx context.Context, element, table string) error {
