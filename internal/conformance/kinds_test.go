@@ -29,8 +29,8 @@ func kinds() []kind {
 		{"native", func(t *testing.T, l time.Duration) *house { return onEmulator(t, false, l).throughFront() }},
 		{"table", func(t *testing.T, l time.Duration) *house { return onEmulator(t, true, l).throughFront() }},
 		{"table on the bare emulator", func(t *testing.T, l time.Duration) *house { return onEmulator(t, true, l).bare() }},
-		{"native by database/sql", func(t *testing.T, l time.Duration) *house { return onEmulator(t, false, l).byDatabaseSQL() }},
-		{"table by database/sql", func(t *testing.T, l time.Duration) *house { return onEmulator(t, true, l).byDatabaseSQL() }},
+		{"native by sql.DB", func(t *testing.T, l time.Duration) *house { return onEmulator(t, false, l).byDatabaseSQL() }},
+		{"table by sql.DB", func(t *testing.T, l time.Duration) *house { return onEmulator(t, true, l).byDatabaseSQL() }},
 		{"memory", inMemory},
 	}, services()...)
 }

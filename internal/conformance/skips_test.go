@@ -42,11 +42,11 @@ var documented = map[string]map[need]string{
 	"native": {
 		release: "a lease of the service ends by itself and in no other way",
 	},
-	"native by database/sql": {
+	"native by sql.DB": {
 		release: "a lease of the service ends by itself and in no other way",
 		googles: "the driver has handlers of single messages only; the queue's own calls are those of the kind native",
 	},
-	"table by database/sql": {
+	"table by sql.DB": {
 		googles: "the driver has handlers of single messages only; the queue's own calls are those of the kind table",
 	},
 	"table on the bare emulator": {
