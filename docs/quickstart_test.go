@@ -145,16 +145,18 @@ func pointsOf(t *testing.T, client *spanner.Client, customer string) (points int
 	return points
 }
 
-// The blocks of the README stand above, word for word.
-func TestTheReadmesProgramIsTheOneThatRuns(t *testing.T) {
+// The Go blocks of these pages stand in the tests beside them, word for word.
+func TestTheProgramsOfThePagesAreThoseThatRun(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../README.md")
-	require.NoError(t, err)
-	self, err := os.ReadFile("quickstart_test.go")
-	require.NoError(t, err)
-	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
-	require.NotEmpty(t, blocks)
-	for _, b := range blocks {
-		require.True(t, strings.Contains(string(self), b[1]), "this block of the README is not in quickstart_test.go:\n%s", b[1])
+	for page, file := range map[string]string{"../README.md": "quickstart_test.go", "testing.md": "testing_test.go"} {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		code, err := os.ReadFile(file)
+		require.NoError(t, err)
+		blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+		require.NotEmpty(t, blocks)
+		for _, b := range blocks {
+			require.True(t, strings.Contains(string(code), b[1]), "this block of %s is not in %s:\n%s", page, file, b[1])
+		}
 	}
 }
