@@ -43,6 +43,15 @@ func TestHandlersThatMakeNoSense(t *testing.T) {
 		require.ErrorIs(t, err, processor.ErrInvalid, name)
 		require.ErrorContains(t, err, c.says, name)
 	}
+	limited := map[string]processor.Route{"a": {Handler: ok, Policy: processor.Policy{MaxAttempts: 2}}}
+	for _, h := range []processor.Handler{
+		processor.Mux{Kind: kind, Routes: limited}.Handler(),
+		processor.Mux{Kind: kind, Routes: map[string]processor.Route{"b": {Handler: processor.Mux{Kind: kind, Routes: limited}.Handler()}}}.Handler(),
+	} {
+		_, err := processor.New(q, h, processor.Config{MaxAttempts: -1})
+		require.ErrorIs(t, err, processor.ErrInvalid)
+		require.ErrorContains(t, err, `Mux.Routes["a"]: its Policy: MaxAttempts is 2, but Config.MaxAttempts is -1`)
+	}
 	for field, config := range map[string]processor.Config{
 		"Concurrency":    {Concurrency: -1},
 		"MaxBatch":       {MaxBatch: 1001},

@@ -118,6 +118,22 @@ func (r *route) check() error {
 	return r.Handler.check()
 }
 
+// checkLimits refuses routes with a limit of attempts where nothing is dead-lettered.
+func (h *muxHandler) checkLimits(c Config) error {
+	for kind, r := range h.routes {
+		if c.MaxAttempts < 0 && r.Policy.MaxAttempts > 0 {
+			return fmt.Errorf("Mux.Routes[%q]: its Policy: MaxAttempts is %d, but Config.MaxAttempts is %d, so that attempts have no limit and there are no dead letters",
+				kind, r.Policy.MaxAttempts, c.MaxAttempts)
+		}
+		if inner, ok := r.Handler.(*muxHandler); ok {
+			if err := inner.checkLimits(c); err != nil {
+				return fmt.Errorf("Mux.Routes[%q]: %w", kind, err)
+			}
+		}
+	}
+	return nil
+}
+
 func (h *muxHandler) tune(c *Config) {
 	for _, r := range h.routes {
 		r.Handler.tune(c)

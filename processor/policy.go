@@ -9,8 +9,8 @@ import (
 type Policy struct {
 	// HandlerTimeout is as in Config.
 	HandlerTimeout time.Duration
-	// MaxAttempts is how many failures a message of the kind may have, at least 1. How often one may be started without an
-	// outcome goes by the Config.
+	// MaxAttempts is how many failures a message of the kind may have, at least 1. New refuses it where Config.MaxAttempts
+	// is below zero. How often one may be started without an outcome goes by the Config.
 	MaxAttempts int
 	// Backoff is as in Config.
 	Backoff Backoff

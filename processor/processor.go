@@ -61,6 +61,11 @@ func New(q *queue.Queue, h Handler, config Config) (*Processor, error) {
 	if err := checkQueue(h, q.Backend()); err != nil {
 		return nil, fmt.Errorf("%w: the handler: %w", ErrInvalid, err)
 	}
+	if mux, ok := h.(*muxHandler); ok {
+		if err := mux.checkLimits(config); err != nil {
+			return nil, fmt.Errorf("%w: the handler: %w", ErrInvalid, err)
+		}
+	}
 	config = config.withDefaults(q.Name())
 	h.tune(&config)
 	if err := config.validate(); err != nil {
