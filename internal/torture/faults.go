@@ -47,11 +47,11 @@ func inject(set *fault.Set, on setting, seed uint64) *faults {
 	add(&f.answers, "acknowledgement refused", 0.01, fault.Before(codes.Internal, "something broke"), ack)
 
 	probe := fault.Rule{Method: "StreamingRead", Match: ofProbe}
-	add(&f.answers, "probe not answered", 0.05, fault.Before(codes.Internal, "something broke"), probe)
+	add(&f.answers, "probe not answered", 0.1, fault.Before(codes.Internal, "something broke"), probe)
 
 	send := fault.Rule{Method: "Commit", Tag: producerTag}
 	add(&f.answers, "send's answer lost", 0.05, lost, send)
-	add(&f.answers, "send's stream reset", 0.02, fault.After(codes.Internal, resetText), send)
+	add(&f.answers, "send's stream reset", 0.04, fault.After(codes.Internal, resetText), send)
 	add(&f.answers, "send not saved", 0.03, fault.Before(codes.DeadlineExceeded, "the answer was lost"), send)
 
 	if on.table() {
@@ -89,7 +89,7 @@ func (f *faults) injectTables(add adding) {
 	add(&f.answers, "claim's stream reset", 0.02, fault.After(codes.Internal, resetText), claim)
 	add(&f.answers, "claim not saved", 0.02, fault.Before(codes.DeadlineExceeded, "the answer was lost"), claim)
 	add(&f.answers, "claim not answered", 0.01, fault.Drop(), claim)
-	add(&f.cuts, "cut after claim", 0.005, fault.CutReply(), claim)
+	add(&f.cuts, "cut after claim", 0.01, fault.CutReply(), claim)
 
 	look := fault.Rule{Method: "StreamingRead", Match: func(c fault.Call) bool { return looks(c.Request) }}
 	add(&f.answers, "look refused", 0.01, fault.Before(codes.Internal, "something broke"), look)

@@ -34,9 +34,10 @@ func TestRecoveryIsMeasuredFromTheKill(t *testing.T) {
 		r.came("w2", "T9") // nobody waits for it
 		time.Sleep(time.Second)
 		r.came("w3", "T2")
+		time.Sleep(time.Second)
 		r.came("w3", "T1") // once more is not the first time
 		r.see("T2")
-		time.Sleep(2 * time.Second)
+		time.Sleep(time.Second)
 		r.see()
 		all := r.of()
 		require.Len(t, all, 2)
