@@ -26,6 +26,7 @@ func TestEverySlotRunsOnce(t *testing.T) {
 	t.Log(out.String())
 	require.NoError(t, err)
 	require.Contains(t, out.String(), "is killed with SIGKILL in the middle of a run")
+	require.Regexp(t, `did not answer [1-9]\d* commits`, out.String())
 	require.Regexp(t, `\d+ runs, [1-9]\d* slots skipped`, out.String(), "nobody was there for three seconds")
 }
 

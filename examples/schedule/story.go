@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"cloud.google.com/go/spanner"
 	database "cloud.google.com/go/spanner/admin/database/apiv1"
 	"github.com/spanqueue/spanqueue/emulator"
 	"github.com/spanqueue/spanqueue/emulator/front"
+	"github.com/spanqueue/spanqueue/emulator/front/fault"
 	"github.com/spanqueue/spanqueue/queue"
 	"github.com/spanqueue/spanqueue/schema"
+	"google.golang.org/grpc/codes"
 )
 
 const (
@@ -43,6 +46,7 @@ func story(ctx context.Context, w worker, out io.Writer) (err error) {
 	if err := createDatabase(ctx, e); err != nil {
 		return err
 	}
+	lost := loseAnswers(e.Front().Faults())
 	w.addr = e.Addr()
 	t := &teller{out: out, crew: &crew{like: w, running: make(chan *process), failed: failed}}
 	if t.client, err = connect(ctx, w.addr); err != nil {
@@ -59,7 +63,19 @@ func story(ctx context.Context, w worker, out io.Writer) (err error) {
 	if err := t.tell(ctx); err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
+	t.say("meanwhile the database did not answer %d commits of the workers, which had landed", lost.Applied())
 	return nil
+}
+
+// loseAnswers makes the database commit and then give an answer after which Google's client runs the function again. What
+// is not guarded happens twice then.
+func loseAnswers(set *fault.Set) *fault.Handle {
+	return set.Add(fault.Rule{
+		Method:      "Commit",
+		Match:       func(c fault.Call) bool { return strings.HasPrefix(c.Tag, "queue=") }, // the processors'
+		Probability: 0.2, Seed: 1,
+		Do: fault.After(codes.Internal, "stream terminated by RST_STREAM"),
+	})
 }
 
 func createDatabase(ctx context.Context, e *emulator.Emulator) error {
