@@ -72,6 +72,9 @@ func (c *Claim) run(ctx context.Context, tx *spanner.ReadWriteTransaction, end s
 			poison(tx, err)
 		}
 	}()
+	if effect == nil {
+		return Receipt{}, false, fmt.Errorf("%w: the effect of %v is nil", ErrInvalid, c.op)
+	}
 	old, now, err := c.store.readToClaim(ctx, tx, c.op)
 	if err != nil {
 		return Receipt{}, false, err

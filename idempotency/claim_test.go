@@ -157,6 +157,16 @@ func TestClaimRefusesBadArguments(t *testing.T) {
 	require.ErrorIs(t, err, idempotency.ErrInvalid)
 	_, err = b.store.Steps(t.Context(), idempotency.Operation{}, payload("p"), nil)
 	require.ErrorIs(t, err, idempotency.ErrInvalid)
+	_, err = b.store.Do(t.Context(), op, payload("p"), nil)
+	require.ErrorContains(t, err, "the effect of add point")
+	_, err = b.store.Steps(t.Context(), op, payload("p"), nil)
+	require.ErrorContains(t, err, "the function of add point")
+	_, err = b.client.ReadWriteTransaction(t.Context(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+		_, err := b.claim(t, op, payload("p")).Do(ctx, tx, nil)
+		return err
+	})
+	require.ErrorIs(t, err, idempotency.ErrInvalid)
+	require.Zero(t, b.records(t))
 	_, err = b.store.Lookup(t.Context(), idempotency.Operation{})
 	require.ErrorIs(t, err, idempotency.ErrInvalid)
 }

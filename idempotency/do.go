@@ -3,6 +3,7 @@ package idempotency
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"cloud.google.com/go/spanner"
@@ -22,6 +23,9 @@ func (s *Store) Do(ctx context.Context, op Operation, fp Fingerprint, effect Eff
 	claim, err := s.Claim(op, fp)
 	if err != nil {
 		return Receipt{}, err
+	}
+	if effect == nil {
+		return Receipt{}, fmt.Errorf("%w: the effect of %v is nil", ErrInvalid, op)
 	}
 	receipt, err := s.do(ctx, claim, completed, effect)
 	var refusal *Refusal

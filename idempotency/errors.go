@@ -31,8 +31,8 @@ var (
 	// to return when a unique key of their own tables refuses what a new
 	// operation would do; Covers returns it for times out of reach.
 	ErrExpired = errors.New("idempotency: the record of the operation has expired")
-	// ErrTooLarge: a result is larger than Config.MaxBody. Nothing was
-	// committed.
+	// ErrTooLarge: a result is larger than Config.MaxBody, or the results of the
+	// steps so far leave no room for one more. Nothing was committed.
 	ErrTooLarge = errors.New("idempotency: the result is too large")
 	// ErrDiverged: the steps that run are not those that the record holds. The
 	// code has changed between two runs of one operation.

@@ -54,6 +54,9 @@ func (o Outside[T]) Step(ctx context.Context, run *Run, name string) (T, error) 
 			return keep(ctx, run, name, v)
 		}
 	}
+	if o.Call == nil {
+		return none, fmt.Errorf("%w: Outside.Call of step %q is nil", ErrInvalid, name)
+	}
 	if o.AtMostOnce && !found {
 		if err := run.leaveOpen(ctx, name); err != nil {
 			return none, err

@@ -205,6 +205,9 @@ func Local[T any](ctx context.Context, run *Run, name string, f func(context.Con
 	if found {
 		return passed[T](run, e)
 	}
+	if f == nil {
+		return none, fmt.Errorf("%w: the function of step %q is nil", ErrInvalid, name)
+	}
 	n := run.next
 	err = run.write(ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction, r *record) error {
 		v, err := f(ctx, tx)
@@ -237,6 +240,9 @@ func (run *Run) end(ctx context.Context, end state, effect Effect) error {
 	defer run.leave()
 	if steps := run.record().steps; end == completed && run.next < len(steps) {
 		return fmt.Errorf("%w: Complete comes before step %d, which the record has as %q", ErrDiverged, run.next+1, steps[run.next].Name)
+	}
+	if effect == nil {
+		return fmt.Errorf("%w: the effect of Complete is nil", ErrInvalid)
 	}
 	var full Result
 	err := run.write(ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction, r *record) error {

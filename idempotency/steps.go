@@ -22,14 +22,18 @@ import (
 // lost. Steps waits for f and then gives the operation up: at once after an
 // error, so that the next call need not wait for the lease to end.
 //
-// Errors: what f returned (with the receipt, if f had completed), and a Refusal ends the operation with a receipt;
-// ErrMismatch; ErrInProgress, with RetryAfter; ErrUncertain, when a step has to
-// be reconciled and could not; ErrNotOwner, when another call has taken the
-// operation over; ErrUnresolved; ErrInvalid; otherwise what the database said.
+// Errors: what f returned, with the receipt if f had completed, but a Refusal
+// ends the operation with a receipt; ErrMismatch; ErrInProgress, with
+// RetryAfter; ErrUncertain, when a step has to be reconciled and could not;
+// ErrNotOwner, when another call has taken the operation over; ErrUnresolved;
+// ErrInvalid; otherwise what the database said.
 func (s *Store) Steps(ctx context.Context, op Operation, fp Fingerprint, f func(ctx context.Context, run *Run) error) (Receipt, error) {
 	claim, err := s.Claim(op, fp)
 	if err != nil {
 		return Receipt{}, err
+	}
+	if f == nil {
+		return Receipt{}, fmt.Errorf("%w: the function of %v is nil", ErrInvalid, op)
 	}
 	receipt, err := s.steps(ctx, claim, f)
 	s.figures.called(ctx, op, receipt, err)

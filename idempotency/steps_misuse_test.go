@@ -48,6 +48,15 @@ func TestStepsMisuseIsRefused(t *testing.T) {
 			require.NoError(t, run.Complete(ctx, done))
 			return run.Complete(ctx, done)
 		},
+		"no function in Local": func(ctx context.Context, run *idempotency.Run) error {
+			_, err := idempotency.Local[int](ctx, run, "a", nil)
+			return err
+		},
+		"no function in Complete": func(ctx context.Context, run *idempotency.Run) error { return run.Complete(ctx, nil) },
+		"no Call": func(ctx context.Context, run *idempotency.Run) error {
+			_, err := idempotency.Outside[int]{AtMostOnce: true}.Step(ctx, run, "a")
+			return err
+		},
 		"a result that cannot be written": func(ctx context.Context, run *idempotency.Run) error {
 			_, err := idempotency.Local(ctx, run, "a", func(context.Context, *spanner.ReadWriteTransaction) (chan int, error) { return nil, nil })
 			return err
@@ -58,6 +67,7 @@ func TestStepsMisuseIsRefused(t *testing.T) {
 			b := newBench(t, idempotency.Config{})
 			_, err := b.store.Steps(t.Context(), ride, payload("p"), f)
 			require.ErrorIs(t, err, idempotency.ErrInvalid)
+			require.NotErrorIs(t, err, idempotency.ErrUncertain)
 		})
 	}
 }

@@ -48,10 +48,10 @@ func New(client *spanner.Client, table schema.Operations, cfg Config) (*Store, e
 }
 
 // Lookup returns the receipt of an operation without doing anything, by a read
-// that takes no lock: for polling, and for operators. It asks for no fingerprint, so the caller must
-// have the right to see what the operation's scope may see. Errors:
-// ErrInProgress (with RetryAfter; zero when nobody is at work and calling the
-// operation again would go on), ErrUncertain, ErrNoRecord.
+// that takes no lock: for polling, and for operators. It asks for no
+// fingerprint, so the caller must have the right to see what the operation's
+// scope may see. Errors: ErrInProgress (with RetryAfter; zero when nobody is at
+// work and calling the operation again would go on), ErrUncertain, ErrNoRecord.
 func (s *Store) Lookup(ctx context.Context, op Operation) (Receipt, error) {
 	if err := op.validate(); err != nil {
 		return Receipt{}, err
