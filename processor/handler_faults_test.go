@@ -131,15 +131,17 @@ func TestF31NothingStaysOpen(t *testing.T) {
 				}
 				return f(ctx, tx, m)
 			}, func(c *processor.Config) {
-				c.HandlerTimeout = 100 * time.Millisecond
+				if name == "deadline" {
+					c.HandlerTimeout = time.Second // which is enough for m2
+				}
 				c.Backoff.Min, c.Backoff.Max = time.Hour, time.Hour
 			})
+			rollbacks := w.fault(fault.Rule{Method: "Rollback", Tag: "queue=Q", Do: fault.Delay(0)})
 			w.send("m1")
+			w.applied(rollbacks)
 			r.outcome(processor.Retried, 1)
-			begun := time.Now()
 			w.send("m2")
 			r.outcome(processor.Done, 1)
-			require.Less(t, time.Since(begun), 5*time.Second)
 			require.NoError(t, r.stop())
 			w.once("m2")
 			require.Zero(t, w.effects("m1"))

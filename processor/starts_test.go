@@ -2,7 +2,6 @@ package processor_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -23,21 +22,27 @@ func (w *world) sendStarted(id string, starts int64) {
 	require.NoError(w.t, err)
 }
 
-// sendMarked sends a message as if it had been sent again, so that its starts are counted, and returns its due time. It is
-// due soon; on a machine that is slow not quite so soon, since a time that is past is not kept.
-func (w *world) sendMarked(id string) time.Time {
+// sendMarked sends messages as if they had been sent again, so that their starts are counted, and returns their due time.
+// They are due soon; on a machine that is slow not quite so soon, since a time that is past is not kept.
+func (w *world) sendMarked(ids ...string) time.Time {
 	w.t.Helper()
 	for in := leaseLength; ; in *= 2 {
 		due := time.Now().Add(in).Truncate(time.Microsecond).Add(7).UTC()
-		require.NoError(w.t, w.queue.Send(w.t.Context(), []queue.Outgoing{{Key: spanner.Key{id}, Payload: []byte("payload of " + id), DeliverTime: due}}))
-		row, err := w.client.Single().ReadRow(w.t.Context(), "Q", spanner.Key{id}, []string{"DeliverTime"})
+		var out []queue.Outgoing
+		var acks []*spanner.Mutation
+		for _, id := range ids {
+			out = append(out, queue.Outgoing{Key: spanner.Key{id}, Payload: []byte("payload of " + id), DeliverTime: due})
+			acks = append(acks, spanner.Ack("Q", spanner.Key{id}))
+		}
+		require.NoError(w.t, w.queue.Send(w.t.Context(), out))
+		row, err := w.client.Single().ReadRow(w.t.Context(), "Q", spanner.Key{ids[0]}, []string{"DeliverTime"})
 		require.NoError(w.t, err)
 		var kept time.Time
 		require.NoError(w.t, row.Columns(&kept))
 		if kept.Equal(due) {
 			return due
 		}
-		_, err = w.client.Apply(w.t.Context(), []*spanner.Mutation{spanner.Ack("Q", spanner.Key{id})})
+		_, err = w.client.Apply(w.t.Context(), acks)
 		require.NoError(w.t, err)
 	}
 }
@@ -98,13 +103,8 @@ func TestLostStartTakesNothingBack(t *testing.T) {
 func TestTakingBackIsBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	const n = 8
-	var out []queue.Outgoing
-	due := time.Now().Truncate(time.Microsecond).Add(time.Nanosecond) // as if it had been sent again: its start is counted
-	for i := range n {
-		out = append(out, queue.Outgoing{Key: spanner.Key{fmt.Sprint("m", i)}, DeliverTime: due.Add(100 * time.Millisecond)})
-	}
-	require.NoError(t, w.queue.Send(t.Context(), out))
+	const n = 30
+	w.sendMarked(ids(n)...)
 	w.fault(fault.Rule{Method: "Commit", Tag: "handler=Q", Do: fault.Abort()})
 	takeBack := w.fault(fault.Rule{Method: "Commit", Tag: "attempts=Q", Nth: 2, Times: 1000, Do: fault.Drop()})
 	r := w.handle(w.queue, processor.Batch(func(context.Context, *spanner.ReadWriteTransaction, []*queue.Message) error { return nil }),
