@@ -42,39 +42,50 @@ func (p *place) mark(m **spannerpb.ResultSetMetadata) {
 
 // stream runs a request whose answer comes in pieces.
 func (p *place) stream(out grpc.ServerStream, last bool, call func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) (resultStream, error)) error {
-	ctx := out.Context()
 	sent := false
 	var undelivered error
-	err := p.run(ctx, last, func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) error {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel() // ends the emulator's stream if the client does not want the rest
-		in, err := call(ctx, session, sel)
-		if err != nil {
-			return err
+	send := func(m *spannerpb.PartialResultSet) error {
+		if !sent {
+			p.mark(&m.Metadata)
 		}
-		for first := true; ; first = false {
-			m, err := in.Recv()
-			if err == io.EOF {
-				return nil
-			}
+		m.PrecommitToken = p.token()
+		undelivered = out.SendMsg(m)
+		sent = sent || undelivered == nil
+		return undelivered
+	}
+	read := func(ctx context.Context, take func(*spannerpb.PartialResultSet) error) error {
+		return p.run(ctx, last, func(ctx context.Context, session string, sel *spannerpb.TransactionSelector) error {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel() // ends the emulator's stream if nobody wants the rest
+			in, err := call(ctx, session, sel)
 			if err != nil {
 				return err
 			}
-			if first {
-				p.mark(&m.Metadata)
+			for {
+				m, err := in.Recv()
+				if err == io.EOF {
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				if take(m) != nil {
+					return nil // the statement was executed all the same
+				}
 			}
-			m.PrecommitToken = p.token()
-			if undelivered = out.SendMsg(m); undelivered != nil {
-				return nil // the statement was executed all the same
-			}
-			sent = true
-		}
-	})
+		})
+	}
+	var err error
+	if p.txn == nil {
+		err = read(out.Context(), send)
+	} else {
+		err = readAhead(out.Context(), read, send)
+	}
 	if err == nil {
 		err = undelivered
 	}
 	if err != nil && !sent {
-		p.undo(ctx)
+		p.undo(out.Context())
 	}
 	return err
 }

@@ -26,6 +26,10 @@
 // begins it explicitly behind the front. If it fails, or if the answer that names the transaction is not delivered,
 // the transaction is rolled back: nobody else could.
 //
+// The answer to a statement of such a transaction is read as fast as the emulator gives it and kept until the client takes
+// it: the emulator would hold up every other request of the transaction meanwhile. So a client may work through a result
+// row by row, with further statements in between, and one that stops reading is idle.
+//
 // Once a Commit was sent to the emulator it is not given up when its client leaves. Its result is kept, for an hour
 // and for the latest 100,000 transactions, so that a second Commit gets the answer of the first.
 //
@@ -97,5 +101,6 @@
 // than UNKNOWN, and rolling back what there is not is OK; a committed transaction answers for itself also when its
 // session was used again; a partitioned DML transaction may be tried again after its statement failed; deleting a
 // session ends its transactions, where the emulator keeps their locks. A schema change beside an open transaction
-// waits, where the emulator refuses it.
+// waits, where the emulator refuses it. Beside an answer that its client does not read the emulator lets a transaction
+// wait for ever.
 package front

@@ -92,6 +92,27 @@ func TestMaxBatchSizeIsAllThatRunsAhead(t *testing.T) {
 	require.Len(t, unique(got), 20)
 }
 
+// A receiver whose filter lets little pass is shown more at a time, but what passes is not leased beyond its batch.
+func TestMaxBatchSizeHoldsBehindAFilter(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queues.Options{}, taskQueue)
+	var refused, passing []*spannerpb.Mutation
+	for i := range 40 { // shown 2, 4, 8 and 16 at a time, and then the rest with all that pass
+		refused = append(refused, send(fmt.Sprint("r", i), ""))
+	}
+	for i := range 20 {
+		passing = append(passing, send(fmt.Sprint("p", i), ""))
+	}
+	require.NoError(t, b.commit(refused...))
+	require.NoError(t, b.commit(passing...))
+	slow := b.open(&spannerpb.ExecuteSqlRequest{Sql: "SELECT * FROM RECEIVE_Tasks(max_batch_size => 2) WHERE STARTS_WITH(Id, 'p')"})
+	first := slow.message(t) // and now it takes no more
+	other := b.receive("max_batch_size => 100")
+	got := append(other.ids(t, 58), first.id)
+	other.silent(t, 100*time.Millisecond)
+	require.Len(t, unique(append(got, slow.ids(t, 1)...)), 60)
+}
+
 func TestLastOfABatch(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queues.Options{}, taskQueue)
