@@ -58,7 +58,10 @@ func (c Call[R]) run(p *Processor, ds []*delivery) {
 
 func (c Call[R]) outcome(p *Processor, ds []*delivery) Outcome {
 	d := ds[0]
-	if err := d.held.Confirm(p.settling); err != nil {
+	if err := d.held.Confirm(p.handlers); err != nil {
+		if p.handlers.Err() != nil {
+			return Interrupted
+		}
 		p.log(d, slog.LevelWarn, "the lease could not be renewed before the call; the message is left to it", err)
 		return LeaseLost
 	}

@@ -174,6 +174,24 @@ func TestF07NoStartOnADeadLease(t *testing.T) {
 	require.EqualValues(t, 1, calls.Load())
 }
 
+// A stop does not wait for a lease that nobody answers for.
+func TestStopBeforeTheCall(t *testing.T) {
+	t.Parallel()
+	w := newWorldOf(t, patience)
+	h := w.fault(renewals(fault.Delay(2*patience), fault.Rule{Nth: 1, Times: 1_000_000}))
+	var calls atomic.Int64
+	r := w.handle(w.queue, call(func(context.Context, *lease.Held) error {
+		calls.Add(1)
+		return nil
+	}), func(c *processor.Config) { c.DrainTimeout = 10 * time.Millisecond })
+	w.send("m1")
+	w.applied(h)
+	require.NoError(t, r.stop())
+	require.Zero(t, calls.Load())
+	require.Equal(t, map[processor.Outcome]int64{processor.Interrupted: 1}, r.Figures().Deliveries)
+	require.Equal(t, 1, w.left("m1"))
+}
+
 // F08: the handler is told when its time is over, and one that does not listen gives its slot up within a stated bound.
 func TestF08HandlerTimeout(t *testing.T) {
 	t.Parallel()
