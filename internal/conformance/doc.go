@@ -9,7 +9,7 @@
 // With SPANQUEUE_TEST_DATABASE=projects/P/instances/I/databases/D the suite also runs against a database of yours: native
 // queues and queue tables on real Spanner, with the credentials that Google's client finds (or on the emulator that
 // SPANNER_EMULATOR_HOST names). It creates queues and tables whose names begin with SpanqueueTest, and drops each at the
-// end of its test; what could not be dropped is named. A lease takes 10 s there, so it takes minutes:
+// end of its test; what could not be dropped is named. Leases take 10 s there, and a change of the schema up to a minute:
 //
-//	SPANQUEUE_TEST_DATABASE=projects/P/instances/I/databases/D go test ./internal/conformance -run 'TestConformance/service'
+//	SPANQUEUE_TEST_DATABASE=projects/P/instances/I/databases/D go test -timeout 1h -run TestConformance/service ./internal/conformance
 package conformance

@@ -34,7 +34,7 @@ func services() []kind {
 var made atomic.Int64
 
 // dropTimeout bounds the removal of what a test has made.
-const dropTimeout = 5 * time.Minute
+const dropTimeout = 15 * time.Minute
 
 // onService makes a queue of its own in the given database, and drops it at the end.
 func onService(t *testing.T, name string, table bool, opts ...option.ClientOption) *house {
