@@ -3,6 +3,7 @@ package processor
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/spanqueue/spanqueue/internal/aside"
@@ -19,7 +20,7 @@ const scope = "github.com/spanqueue/spanqueue/processor"
 const (
 	// asideDepth is how many figures, and how many log lines, may wait for a slow exporter or logger before some are dropped.
 	asideDepth = 4096
-	// asidePatience is how long the end of Run waits for each.
+	// asidePatience is how long the end of Run waits for them.
 	asidePatience = time.Second
 )
 
@@ -88,8 +89,10 @@ func newTelemetry(c Config, queueName string) (*telemetry, error) {
 func (t *telemetry) open() (end func()) {
 	t.figures, t.lines = aside.New(asideDepth), aside.New(asideDepth)
 	return func() {
-		t.figures.Close(asidePatience)
-		t.lines.Close(asidePatience)
+		var both sync.WaitGroup
+		both.Go(func() { t.figures.Close(asidePatience) })
+		both.Go(func() { t.lines.Close(asidePatience) })
+		both.Wait()
 	}
 }
 
