@@ -75,7 +75,7 @@ func TestF32EarlyCloseLeavesTheLeaseToRunOut(t *testing.T) {
 	open := receiveTasks(t, c, "SELECT * FROM RECEIVE_Tasks(max_duration => '1m')")
 	again := open.next(t)
 	require.False(t, time.Now().Before(first.Expiration), "it was leased until then")
-	require.Less(t, time.Since(first.Expiration), lease)
+	require.Less(t, time.Since(first.Expiration), 10*lease)
 	require.True(t, first.DeliverTime.Equal(again.DeliverTime), "a redelivery is the same delivery time")
 	require.NotEqual(t, first.LeaseToken, again.LeaseToken)
 	require.Empty(t, renewTasks(t, c, first.LeaseToken))

@@ -111,10 +111,11 @@ func TestF11SkewedDatabaseClock(t *testing.T) {
 	for _, offset := range []time.Duration{30 * time.Second, -30 * time.Second} {
 		t.Run(fmt.Sprint(offset), func(t *testing.T) {
 			t.Parallel()
-			const lease = 2 * time.Second
-			c := withFront(t, front.Options{ClockOffset: offset, LeaseLength: lease}, taskQueue).Client(t)
+			const lease = 10 * time.Second
+			const about = 10 * time.Second // what a loaded machine may take; the clocks differ by much more
+			c := withFront(t, front.Options{ClockOffset: offset}, taskQueue).Client(t)
 			serverNow := func() time.Time { return values[time.Time](t, c, "SELECT CURRENT_TIMESTAMP()")[0] }
-			require.WithinDuration(t, time.Now().Add(offset), serverNow(), time.Second)
+			require.WithinDuration(t, time.Now().Add(offset), serverNow(), about)
 
 			open := receiveTasks(t, c, "SELECT * FROM RECEIVE_Tasks(max_duration => '1m')")
 			_, err := dml(t.Context(), c, "INSERT INTO Tasks (Id, Payload) VALUES (1, 'by SQL')")
@@ -123,19 +124,21 @@ func TestF11SkewedDatabaseClock(t *testing.T) {
 			sent := time.Now()
 			for range 2 {
 				m := open.next(t)
-				require.Less(t, time.Since(sent), time.Second, "now is now, whatever the clock")
-				require.WithinDuration(t, serverNow(), m.DeliverTime, time.Second)
-				require.WithinDuration(t, serverNow().Add(lease), m.Expiration, time.Second)
-				require.WithinDuration(t, serverNow().Add(lease), renewTasks(t, c, m.LeaseToken)[0].Expiration.Time, time.Second)
+				require.Less(t, time.Since(sent), about, "now is now, whatever the clock")
+				require.WithinDuration(t, serverNow(), m.DeliverTime, about)
+				require.WithinDuration(t, serverNow().Add(lease), m.Expiration, about)
+				require.WithinDuration(t, serverNow().Add(lease), renewTasks(t, c, m.LeaseToken)[0].Expiration.Time, about)
 				apply(t, c, spanner.Ack("Tasks", spanner.Key{m.ID}))
 			}
 
 			// A delay on the server's clock takes its time on any clock.
+			sent = time.Now()
 			_, err = dml(t.Context(), c, "INSERT INTO Tasks (Id, Payload, DeliverTime) VALUES (3, 'later', TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL 1 SECOND))")
 			require.NoError(t, err)
-			sent = time.Now()
 			require.EqualValues(t, 3, open.next(t).ID)
-			require.WithinDuration(t, sent.Add(time.Second), time.Now(), 500*time.Millisecond)
+			took := time.Since(sent)
+			require.GreaterOrEqual(t, took, 990*time.Millisecond)
+			require.Less(t, took, about)
 		})
 	}
 }
