@@ -1,0 +1,109 @@
+package processor_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/lease"
+	"github.com/spanqueue/spanqueue/processor"
+	"github.com/spanqueue/spanqueue/queue"
+	"github.com/stretchr/testify/require"
+)
+
+// A message that is deferred is out of reach for its time, and needs no renewals.
+func TestDefer(t *testing.T) {
+	t.Parallel()
+	w := newWorldOf(t, callLease)
+	w.send("m1")
+	var calls atomic.Int64
+	work := call(func(ctx context.Context, h *lease.Held) error {
+		calls.Add(1)
+		w.refuseRenewals()
+		if err := h.Defer(ctx, patience); err != nil {
+			return err
+		}
+		return sleep(ctx, 2*callLease)
+	})
+	a := w.handle(w.queue, work)
+	b := w.handle(w.openQueue(w.db.Client(t)), work)
+	wait(t, "the end", func() bool {
+		return a.Figures().Deliveries[processor.Done]+b.Figures().Deliveries[processor.Done] == 1
+	})
+	require.NoError(t, a.stop())
+	require.NoError(t, b.stop())
+	require.EqualValues(t, 1, calls.Load())
+	w.once("m1")
+	require.Zero(t, w.records())
+}
+
+// The message is gone when the call defers it: nothing is done for it, and that is no failure.
+func TestDeferOfWhatIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorldOf(t, callLease)
+	w.send("m1")
+	r := w.handle(w.queue, call(func(ctx context.Context, h *lease.Held) error {
+		_, err := w.client.Apply(ctx, []*spanner.Mutation{spanner.Ack("Q", spanner.Key{"m1"})})
+		if err != nil {
+			return err
+		}
+		return h.Defer(ctx, patience)
+	}), maxAttempts(1))
+	r.outcome(processor.LeaseLost, 1)
+	require.NoError(t, r.stop())
+	require.Zero(t, w.effects("m1"))
+	require.Empty(t, w.letters("m1"))
+	require.NotContains(t, r.logs.String(), "dead letters")
+}
+
+// A kind of message that takes less time than others may be deferred for less.
+func TestDeferWithinTheTimeOfItsKind(t *testing.T) {
+	t.Parallel()
+	w := newWorldOf(t, callLease)
+	w.send("m1")
+	r := w.handle(w.queue, processor.Mux{
+		Kind: func(*queue.Message) (string, error) { return "quick", nil },
+		Routes: map[string]processor.Route{"quick": {
+			Handler: call(func(ctx context.Context, h *lease.Held) error {
+				if err := h.Defer(ctx, 15*time.Second); err == nil {
+					return errors.New("it was deferred for less than its timeout")
+				}
+				return h.Defer(ctx, 25*time.Second)
+			}),
+			Policy: processor.Policy{HandlerTimeout: 20 * time.Second},
+		}},
+	}.Handler(), maxAttempts(1))
+	r.outcome(processor.Done, 1)
+	require.NoError(t, r.stop())
+	w.once("m1")
+}
+
+// A checkpoint is what the next attempt starts from, and the start that came to nothing is on record.
+func TestCheckpointAndAttempts(t *testing.T) {
+	t.Parallel()
+	w := newWorldOf(t, callLease)
+	w.send("m1")
+	var seen attemptsSeen
+	payloads := make(chan string, 10)
+	const longest = 3 * time.Second
+	r := w.handle(w.queue, call(func(ctx context.Context, h *lease.Held) error {
+		m := h.Message()
+		payloads <- string(m.Payload)
+		if seen.add(m) == 1 {
+			if err := h.Checkpoint(ctx, []byte("half done"), longest); err != nil {
+				return err
+			}
+			<-ctx.Done() // as a process that died
+			return ctx.Err()
+		}
+		return nil
+	}), func(c *processor.Config) { c.HandlerTimeout = longest })
+	r.outcome(processor.Done, 1)
+	require.NoError(t, r.stop())
+	require.Equal(t, "payload of m1", <-payloads)
+	require.Equal(t, "half done", <-payloads)
+	w.once("m1")
+}
