@@ -128,11 +128,17 @@ func (m *Middleware) scope(r *http.Request) (string, *Problem) {
 
 // again returns the request for one run of a handler: with the whole body,
 // whatever an earlier run has read, and with nothing that it has changed.
-func (q *request) again(ctx context.Context) *http.Request {
+func (q *request) again(ctx context.Context) (*http.Request, body) {
 	r := q.http.Clone(context.WithValue(ctx, operationKey{}, q.op))
-	r.Body = io.NopCloser(bytes.NewReader(q.body))
-	return r
+	b := body{bytes.NewReader(q.body)}
+	r.Body = b
+	return r, b
 }
+
+// body is a request's body that has been read whole, and can be read again.
+type body struct{ *bytes.Reader }
+
+func (body) Close() error { return nil }
 
 // effect makes an effect of a function that writes its answer to an
 // http.ResponseWriter. last is set to the answer of the last run.

@@ -1,7 +1,6 @@
 package idempotencyhttp_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -130,12 +129,9 @@ func (w *world) run(rw http.ResponseWriter, r *http.Request, tx *spanner.ReadWri
 	return (*w.script.Load())(rw, r, tx)
 }
 
-// lastStep runs the script as the last step of an operation.
+// lastStep runs the script as the last step of an operation. The script reads
+// the request's body there, in each run.
 func (w *world) lastStep(r *http.Request, s *idempotencyhttp.Steps) error {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return err
-	}
 	if hold := w.hold.Load(); hold != nil {
 		call := func(ctx context.Context, _ string) (int, error) { return 1, (*hold)(ctx) }
 		if _, err := (idempotency.Outside[int]{Call: call}).Step(r.Context(), s.Run, "call"); err != nil {
@@ -143,9 +139,7 @@ func (w *world) lastStep(r *http.Request, s *idempotencyhttp.Steps) error {
 		}
 	}
 	return s.Complete(r.Context(), func(ctx context.Context, tx *spanner.ReadWriteTransaction, rw http.ResponseWriter) error {
-		again := r.Clone(ctx)
-		again.Body = io.NopCloser(bytes.NewReader(body))
-		return w.run(rw, again, tx)
+		return w.run(rw, r.WithContext(ctx), tx)
 	})
 }
 

@@ -2,6 +2,7 @@ package idempotencyhttp
 
 import (
 	"context"
+	"io"
 	"net/http"
 
 	"cloud.google.com/go/spanner"
@@ -12,7 +13,9 @@ import (
 // StepsHandler does the work of a request in steps, see
 // idempotency.Store.Steps: it runs s.Run's steps and ends with s.Complete. Its
 // context is the request's, but goes on when the client goes away: what has
-// begun is brought to its end, within idempotency.Config.HandlerTimeout.
+// begun is brought to its end, within idempotency.Config.HandlerTimeout. It
+// should read the request's body before its first step: the function of
+// idempotency.Local may run several times and would find it read.
 //
 // An error ends the attempt, and the next one goes on from the last recovery
 // point: a *Problem is sent as it is, any other as 500 or 503. What s.Refuse
@@ -26,15 +29,23 @@ type Steps struct {
 	Run *idempotency.Run
 
 	m    *Middleware
+	body body // of the handler's request
 	last answer
 }
 
 // Complete is the last step: what f writes through tx, the answer that it
 // writes to w and the end of the operation are one commit. f may run several
-// times, each time with an empty w. An answer with a status of 400 or above is
-// sent but ends nothing. The error is to be returned by the handler.
+// times, each time with an empty w, and with what was left of the request's body
+// when Complete was called. An answer with a status of 400 or above is sent but
+// ends nothing. The error is to be returned by the handler.
 func (s *Steps) Complete(ctx context.Context, f func(ctx context.Context, tx *spanner.ReadWriteTransaction, w http.ResponseWriter) error) error {
-	return s.Run.Complete(ctx, s.m.effect(&s.last, f))
+	read := s.body.Size() - int64(s.body.Len())
+	return s.Run.Complete(ctx, s.m.effect(&s.last, func(ctx context.Context, tx *spanner.ReadWriteTransaction, w http.ResponseWriter) error {
+		if _, err := s.body.Seek(read, io.SeekStart); err != nil {
+			return err
+		}
+		return f(ctx, tx, w)
+	}))
 }
 
 // Refuse returns an error that ends the operation with the answer that f
@@ -71,8 +82,9 @@ func (m *Middleware) serveSteps(w http.ResponseWriter, q *request, h StepsHandle
 	receipt, err := m.store.Steps(ctx, q.op, q.fp, func(ctx context.Context, run *idempotency.Run) error {
 		detach()
 		busy.Stop()
-		s := &Steps{Run: run, m: m}
-		err := h(q.again(ctx), s)
+		r, b := q.again(ctx)
+		s := &Steps{Run: run, m: m, body: b}
+		err := h(r, s)
 		last = s.last
 		return err
 	})

@@ -61,7 +61,8 @@ func (m *Middleware) serveTx(w http.ResponseWriter, q *request, h TxHandler) {
 	receipt, err := m.store.Do(ctx, q.op, q.fp, m.effect(&last,
 		func(ctx context.Context, tx *spanner.ReadWriteTransaction, w http.ResponseWriter) error {
 			busy.Stop() // it has the record
-			return h(w, q.again(ctx), tx)
+			r, _ := q.again(ctx)
+			return h(w, r, tx)
 		}))
 	leave() // a client that reads slowly keeps nobody waiting
 	m.reply(w, q, last, receipt, err)
