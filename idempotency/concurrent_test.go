@@ -63,7 +63,7 @@ func (b *bench) oneRan(t *testing.T, receipts []idempotency.Receipt) {
 	require.EqualValues(t, 1, b.records(t))
 }
 
-// Copies on several workers at once, one effect, one record, and the
+// F23: copies on several workers at once, one effect, one record, and the
 // stored result for all.
 func TestCopiesAtOnce(t *testing.T) {
 	t.Parallel()

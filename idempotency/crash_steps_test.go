@@ -60,7 +60,7 @@ func childInSteps(ctx context.Context, client *spanner.Client, key string) error
 	return err
 }
 
-// A process is killed at each point of an operation in steps. Nobody waits for
+// F24: a process is killed at each point of an operation in steps. Nobody waits for
 // it for longer than its lease, and the next call goes on from where it was: no
 // step is done twice, none is left out.
 func TestKilledInSteps(t *testing.T) {

@@ -103,7 +103,7 @@ func (b *bench) effectAndReceipt(t *testing.T, key string) (got [2]int64) {
 	return got
 }
 
-// Effect and receipt are never apart, whatever ends
+// F27: effect and receipt are never apart, whatever ends
 // whom and when, and both are there after the retry.
 func TestCrashesNeverPartEffectAndReceipt(t *testing.T) {
 	t.Parallel()

@@ -68,7 +68,7 @@ func TestOperationsAreApart(t *testing.T) {
 	require.EqualValues(t, len(ops), b.records(t))
 }
 
-// Nothing of an uncommitted try remains, whatever the key looks like: what
+// F24: nothing of an uncommitted try remains, whatever the key looks like: what
 // is stored, looked up and deleted is one key.
 func TestFailedTryLeavesNothing(t *testing.T) {
 	t.Parallel()

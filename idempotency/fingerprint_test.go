@@ -8,7 +8,7 @@ import (
 	"github.com/spanqueue/spanqueue/idempotency"
 )
 
-// The values were made with another program (Python's hashlib), so that they
+// F25: the values were made with another program (Python's hashlib), so that they
 // also tell a stored fingerprint of an older release from a changed algorithm.
 func TestFingerprintJSONGoldenValues(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ func (b *bench) do(t *testing.T, op idempotency.Operation, fp idempotency.Finger
 	return b.store.Do(t.Context(), op, fp, effect(idempotency.Result{Code: 1}))
 }
 
-// The answer depends on the retention and the database's clock alone, not
+// F29: the answer depends on the retention and the database's clock alone, not
 // on when a sweep came by.
 func TestRetentionIsJudgedOnReading(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ func (b *bench) sweep(t *testing.T) idempotency.Swept {
 	return swept
 }
 
-// A sweep beside a duplicate that begins the operation anew: the sweep has seen
+// F29: a sweep beside a duplicate that begins the operation anew: the sweep has seen
 // the expired record, the duplicate replaces it, the sweep must not take the
 // new one.
 func TestSweepLeavesWhatWasTakenMeanwhile(t *testing.T) {

@@ -47,6 +47,7 @@ var lostAnswers = []struct {
 	{"not landed, connection cut", fault.Cut(), false},
 }
 
+// F03: a commit of unknown outcome is found out before anything is run again.
 func TestLostAnswerToDo(t *testing.T) {
 	t.Parallel()
 	for _, c := range lostAnswers {
