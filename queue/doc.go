@@ -47,8 +47,8 @@
 // # When a send's outcome is unknown
 //
 // A commit may land and its answer be lost, so a Send that fails with DeadlineExceeded, Canceled, Unavailable, Internal
-// or Unknown may have sent. Send the same key again with OrIgnore: it succeeds whether or not the first one landed,
-// while the message is still in the queue; Probe, asked with the key alone, tells whether it is. Once it has been
-// acknowledged its key is free, and the second send is a new message; a consumer that must not do the work again keeps a
-// receipt per operation.
+// or Unknown may have sent; and after some lost answers the client runs it again by itself, and it fails with ErrExists.
+// Send the same key again with OrIgnore: it succeeds whether or not the first one landed, while the message is still in
+// the queue; Probe, asked with the key alone, tells whether it is. Once it has been acknowledged its key is free, and the
+// second send is a new message; a consumer that must not do the work again keeps a receipt per operation.
 package queue

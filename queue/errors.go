@@ -12,7 +12,8 @@ var (
 	// by another receiver. Where a statement of Spanner's failed, its error is wrapped beside it.
 	ErrNotHeld = backend.ErrNotHeld
 
-	// ErrExists is wrapped when a sent key is already in the queue.
+	// ErrExists is wrapped when a sent key is already in the queue: by somebody's send, or by this very one, when its first
+	// answer was lost and the client ran it again by itself. Send with OrIgnore to tell the two apart.
 	ErrExists = errors.New("queue: key already in the queue")
 
 	// ErrMismatch is wrapped when OrIgnore finds the key in the queue with another payload.

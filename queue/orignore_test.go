@@ -152,4 +152,19 @@ func TestOrIgnoreAfterALostAnswer(t *testing.T) {
 			require.EqualValues(t, 1, w.count())
 		})
 	}
+	t.Run("it had landed, and the client runs it again", func(t *testing.T) {
+		t.Parallel()
+		for _, opts := range [][]queue.SendOption{nil, {queue.OrIgnore()}} {
+			w := newWorld(t, tasks)
+			h := w.fault(fault.Rule{Method: "Commit", Nth: 1,
+				Do: fault.After(codes.Internal, "stream terminated by RST_STREAM with error code: INTERNAL_ERROR")})
+			err := w.queue.Send(t.Context(), outgoing("m1"), opts...)
+			require.Equal(t, 1, h.Applied())
+			require.Equal(t, opts == nil, errors.Is(err, queue.ErrExists), "%v", err)
+			if opts != nil {
+				require.NoError(t, err)
+			}
+			require.EqualValues(t, 1, w.count())
+		}
+	})
 }
