@@ -22,6 +22,7 @@ func newEmulatorCommand() *cobra.Command {
 		opts    emulator.Options
 		aborts  float64
 		seed    uint64
+		create  newDatabases
 		leash   bool
 		verbose bool
 	)
@@ -49,11 +50,16 @@ own address is passed over), SPANNER_EMULATOR_BINARY, PATH, the Cloud SDK and do
 downloaded.`,
 		Example: `  spanqueue emulator                        # in one terminal
   export SPANNER_EMULATOR_HOST=localhost:9010   # in another, before the program that wants a Spanner
+  spanqueue emulator --database projects/test/instances/test/databases/shop --ddl schema.sql
   spanqueue emulator --latency 5ms --abort-probability 0.1 --seed 7`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !(aborts >= 0 && aborts <= 1) { // NaN is neither
 				return fmt.Errorf("--abort-probability is %v; it must be 0 to 1", aborts)
+			}
+			ddl, err := create.statements()
+			if err != nil {
+				return err
 			}
 			opts.Logger = logger(cmd.ErrOrStderr(), verbose)
 			opts.Front.Latency.Seed = seed
@@ -63,16 +69,19 @@ downloaded.`,
 				ctx, cancel = untilClosed(ctx, cmd.InOrStdin())
 				defer cancel()
 			}
-			return runEmulator(ctx, cmd, opts, func(s *front.Server) {
+			return runEmulator(ctx, cmd, opts, func(ctx context.Context, e *emulator.Emulator) error {
 				if aborts > 0 {
-					s.Faults().Add(fault.Rule{Name: "--abort-probability", Match: front.InReadWrite, Probability: aborts, Seed: seed, Do: fault.Abort()})
+					e.Front().Faults().Add(fault.Rule{Name: "--abort-probability", Match: front.InReadWrite, Probability: aborts, Seed: seed, Do: fault.Abort()})
 				}
+				return create.create(ctx, e, ddl)
 			})
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Addr, "addr", "localhost:9010", "`host:port` to listen at; port 0 takes a free one")
 	flags.StringVar(&opts.Binary, "binary", "", "`path` of an emulator_main, instead of the search")
+	flags.StringArrayVar(&create.names, "database", nil, "create `projects/P/instances/I/databases/D`, and its instance, before the address is told; may be given several times")
+	flags.StringVar(&create.ddl, "ddl", "", "`file` of DDL statements, each but the last with a semicolon, for every --database")
 	flags.BoolVar(&opts.IgnoreEnvironment, "ignore-environment", false, "leave SPANNER_EMULATOR_HOST and SPANNER_EMULATOR_BINARY unread, for an emulator of its own")
 	flags.BoolVar(&leash, "end-with-stdin", false, "end when standard input closes, as it does when the program that holds its other end ends, however that ends")
 	flags.DurationVar(&opts.Front.LeaseLength, "lease", 0, "how long a received message is leased; 0 is the service's 10s")
@@ -84,8 +93,8 @@ downloaded.`,
 	return cmd
 }
 
-// runEmulator has prepare see the front before anybody else does.
-func runEmulator(ctx context.Context, cmd *cobra.Command, opts emulator.Options, prepare func(*front.Server)) (err error) {
+// runEmulator has prepare see the emulator before anybody else does.
+func runEmulator(ctx context.Context, cmd *cobra.Command, opts emulator.Options, prepare func(context.Context, *emulator.Emulator) error) (err error) {
 	if _, _, err := net.SplitHostPort(opts.Addr); err != nil {
 		return fmt.Errorf("--addr is %q; it must be host:port, for instance localhost:9010: %w", opts.Addr, err)
 	}
@@ -96,16 +105,25 @@ func runEmulator(ctx context.Context, cmd *cobra.Command, opts emulator.Options,
 		}
 		return flagError{err}
 	}
+	served := false
 	defer func() {
 		if closeErr := e.Close(); err == nil {
 			err = closeErr
 		}
-		printRPCs(cmd.ErrOrStderr(), e.Front().RPCs())
+		if served {
+			printRPCs(cmd.ErrOrStderr(), e.Front().RPCs())
+		}
 	}()
-	prepare(e.Front())
+	if err := prepare(ctx, e); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
 	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "SPANNER_EMULATOR_HOST=%s\n", e.Addr()); err != nil {
 		return fmt.Errorf("tell the address on standard output: %w", err)
 	}
+	served = true
 	select {
 	case <-ctx.Done():
 		return nil

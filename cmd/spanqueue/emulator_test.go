@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -319,6 +320,48 @@ func TestEmulatorErrorsSpeakOfFlags(t *testing.T) {
 	require.ErrorContains(t, err, "Options.StartTimeout")
 	require.ErrorContains(t, flagError{err}, "not ready within 1ns")
 	require.ErrorIs(t, flagError{err}, err)
+}
+
+// A program that expects its database to be there needs no other program to create it.
+func TestEmulatorCreatesDatabases(t *testing.T) {
+	t.Parallel()
+	ddl := filepath.Join(t.TempDir(), "schema.sql")
+	require.NoError(t, os.WriteFile(ddl, []byte(`-- orders; and what becomes of them
+CREATE QUEUE Orders (
+  Id INT64 NOT NULL, Payload STRING(MAX) NOT NULL,
+) PRIMARY KEY (Id);
+CREATE TABLE Shipped (Id INT64 NOT NULL, Note STRING(MAX) NOT NULL DEFAULT (';')) PRIMARY KEY (Id);
+`), 0o600))
+	names := []string{"projects/p/instances/one/databases/shop", "projects/p/instances/two/databases/shop"}
+	r, err := startEmulator(t, nil, "--addr", "localhost:0", "--database", names[0], "--database", names[1], "--ddl", ddl)
+	require.NoError(t, err)
+	for _, name := range names {
+		client, err := spanner.NewClientWithConfig(t.Context(), name, spanner.ClientConfig{DisableNativeMetrics: true}, emulator.ClientOptions(r.addr)...)
+		require.NoError(t, err)
+		defer client.Close()
+		_, err = client.Apply(t.Context(), []*spanner.Mutation{spanner.Send("Orders", spanner.Key{1}, "apples"), spanner.Insert("Shipped", []string{"Id"}, []any{1})})
+		require.NoError(t, err)
+	}
+	require.NoError(t, r.cmd.Process.Signal(syscall.SIGTERM))
+	require.Zero(t, r.end(t), r.errors)
+
+	cut := filepath.Join(t.TempDir(), "cut.sql")
+	require.NoError(t, os.WriteFile(cut, []byte(`CREATE TABLE T (S STRING(MAX) DEFAULT ('\`), 0o600))
+	wrong := filepath.Join(t.TempDir(), "wrong.sql")
+	require.NoError(t, os.WriteFile(wrong, []byte("CREATE QUEUE Q (Id INT64) PRIMARY KEY (Id)"), 0o600))
+	for says, args := range map[string][]string{
+		`--ddl is "x.sql", but no --database`: {"--ddl", "x.sql"},
+		"--ddl: open /nowhere/x.sql":          {"--ddl", "/nowhere/x.sql", "--database", names[0]},
+		"cannot be divided into statements":   {"--ddl", cut, "--database", names[0]},
+		"no Payload column":                   {"--ddl", wrong, "--database", names[0]},
+		`database name "shop" is not`:         {"--database", "shop"},
+	} {
+		r := runProgram(t, append([]string{"emulator", "--addr", "localhost:0"}, args...)...)
+		require.Equal(t, 1, r.code, says)
+		require.Empty(t, r.out, "no address is told")
+		require.NotContains(t, r.errors, "RPCs by method")
+		require.Contains(t, r.errors, says)
+	}
 }
 
 func TestEmulatorIgnoresTheEnvironmentWhenTold(t *testing.T) {
