@@ -16,10 +16,11 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Whatever goes wrong with streams, rows, renewals, commits and clocks, for three workers that come and go: every message
-// takes effect once, and everything ends. The effect is a line in a list, written in the transaction that acknowledges,
-// so that one that happens twice shows. Each message has two: the first one sends it again, under its key, in the same
-// transaction, and without the guard a stale holder's, or one that is run again, would take the new one for the old.
+// Whatever goes wrong with streams, rows, renewals, commits and clocks, for three workers that come and go on a machine that
+// is suspended now and then: every message takes effect once, and everything ends. The effect is a line in a list, written
+// in the transaction that acknowledges, so that one that happens twice shows. Each message has two: the first one sends it
+// again, under its key, in the same transaction, and without the guard a stale holder's, or one that is run again, would
+// take the new one for the old.
 func TestChaos(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -91,19 +92,22 @@ func chaos(t *testing.T, seed uint64) {
 			h.Release()
 		}
 	}
+	on := &machine{}
 	deadline := time.Now().Add(24 * time.Hour)
 	for left := 2 * n; left > 0; left = 2*n - len(m.Dead()) {
 		require.True(t, time.Now().Before(deadline), "%d of %d effects have not taken place in a day", left, 2*n)
 		var workers sync.WaitGroup
 		var all []*running
 		for range 3 {
-			r := start(t, m.Queue(), Config{LowWater: 5, HighWater: 20})
+			r := startOn(t, on, m.Queue(), Config{LowWater: 5, HighWater: 20})
 			all = append(all, r)
 			for range 4 {
 				workers.Go(func() { work(r) })
 			}
 		}
+		suspended := time.AfterFunc(within(20*leaseLength), func() { on.suspend(within(3 * leaseLength)) })
 		time.Sleep(within(20 * leaseLength))
+		suspended.Stop()
 		m.SetOffset(within(time.Minute) - 30*time.Second)
 		for _, r := range all {
 			r.end()

@@ -166,7 +166,9 @@ func TestContext(t *testing.T) {
 		cancel()
 
 		ctx, cancel = h.Context(t.Context())
+		require.False(t, h.Bound().IsZero())
 		h.Release()
+		require.True(t, h.Bound().IsZero(), "nothing is certain after Release")
 		time.Sleep(5 * leaseLength)
 		require.NoError(t, ctx.Err(), "after Release it is the parent's child and no more")
 		cancel()
