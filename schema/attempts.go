@@ -11,9 +11,6 @@ package schema
 type Attempts struct {
 	// Queue is the queue whose attempts are counted.
 	Queue Queue
-	// Table is the table's name. Empty: the queue's name with "Attempts" after
-	// it.
-	Table string
 	// RetentionDays deletes rows so many days after their last change, for
 	// messages that ended out of the processor's sight. 0 keeps them. It should
 	// be longer than a message can live: a deleted row forgets its counts.
@@ -37,8 +34,9 @@ type AttemptsColumns struct {
 	FirstAt, LastAt string
 }
 
-// TableName returns the name of the table.
-func (a Attempts) TableName() string { return tableName(a.Table, a.Queue, "Attempts") }
+// TableName returns the name of the table: the queue's, with "Attempts" after
+// it.
+func (a Attempts) TableName() string { return a.Queue.Name + "Attempts" }
 
 // Columns returns the names of the table's own columns.
 func (a Attempts) Columns() AttemptsColumns {

@@ -11,9 +11,6 @@ type DeadLetters struct {
 	// Queue is the queue whose messages are kept. It may have 15 key columns at
 	// most: the table's key has one more, and 16 are allowed.
 	Queue Queue
-	// Table is the table's name. Empty: the queue's name with "DeadLetters"
-	// after it.
-	Table string
 	// RetentionDays deletes a message so many days after its death. 0 keeps
 	// dead letters for ever.
 	RetentionDays int64
@@ -50,8 +47,9 @@ type DeadLetterColumns struct {
 	Priority string
 }
 
-// TableName returns the name of the table.
-func (d DeadLetters) TableName() string { return tableName(d.Table, d.Queue, "DeadLetters") }
+// TableName returns the name of the table: the queue's, with "DeadLetters"
+// after it.
+func (d DeadLetters) TableName() string { return d.Queue.Name + "DeadLetters" }
 
 // Columns returns the names of the table's own columns.
 func (d DeadLetters) Columns() DeadLetterColumns {

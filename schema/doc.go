@@ -3,12 +3,13 @@
 //
 // # Terms
 //
-// A definition is a Go value: Queue, Attempts, DeadLetters, Operations, or SQL
-// for the application's own tables. Its shape is what it makes stand in the
-// database: columns, types, key, parent, policies. DDL turns a definition into
-// text and ParseStatement turns the text of a queue back into the definition.
-// An Element is whatever Apply can compare with the database and create: all of
-// these, and other packages' own.
+// A definition is a Go value: Queue, QueueTable, Attempts, DeadLetters,
+// Operations, or SQL for the application's own tables. Its shape is what it
+// makes stand in the database: columns, types, key, parent, policies. DDL turns
+// a definition into text; ParseStatement turns the text of a queue back into
+// the definition, ParseQueueTable that of a queue table. An Element is whatever
+// Apply can compare with the database and create: all of these, and other
+// packages' own.
 //
 // # Who decides
 //

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Element is something that Apply can make stand in the database: Queue,
+// Element is something that Apply can make stand in the database: Queue, QueueTable,
 // Attempts, DeadLetters, SQL, or a definition of another package's own.
 type Element interface {
 	// Validate returns nil if the element can be created as far as can be told

@@ -39,11 +39,11 @@ func TestAttemptsTable(t *testing.T) {
   LastAt TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true),
 ) PRIMARY KEY (UserId, MessageId)`}, Attempts{Queue: tasks()}.Statements())
 
-	a := Attempts{Queue: odd(), Table: "Counts", RetentionDays: 30}
+	a := Attempts{Queue: odd(), RetentionDays: 30}
 	require.NoError(t, a.Validate())
 	require.Equal(t, "Starts_", a.Columns().Starts)
 	require.Equal(t, "LastAt_", a.Columns().LastAt)
-	require.Equal(t, []string{`CREATE TABLE Counts (
+	require.Equal(t, []string{`CREATE TABLE OddAttempts (
   Shard INT64 NOT NULL,
   Reason STRING(36),
   LastAt TIMESTAMP,
@@ -129,10 +129,9 @@ func TestQueueTablesAreValidated(t *testing.T) {
 		field string
 	}{
 		{Attempts{}, "Name"},
-		{Attempts{Queue: long}, "Table"},
-		{Attempts{Queue: tasks(), Table: "usertasks"}, "Table"},
+		{Attempts{Queue: long}, "Queue.Name"},
 		{Attempts{Queue: tasks(), RetentionDays: -1}, "RetentionDays"},
-		{DeadLetters{Queue: tasks(), Table: "a.b"}, "Table"},
+		{DeadLetters{Queue: long}, "Queue.Name"},
 		{DeadLetters{Queue: full}, "Queue.KeyColumns"},
 		{DeadLetters{Queue: tasks(), Priorities: -1}, "Priorities"},
 		{DeadLetters{Queue: tasks(), Priorities: MaxPriorities + 1}, "Priorities"},
@@ -142,5 +141,4 @@ func TestQueueTablesAreValidated(t *testing.T) {
 		require.Equal(t, c.field, field.Field)
 	}
 	require.NoError(t, Attempts{Queue: full}.Validate())
-	require.NoError(t, Attempts{Queue: long, Table: "T"}.Validate())
 }

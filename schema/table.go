@@ -50,24 +50,13 @@ func ownName(q Queue, wanted string) string {
 	}
 }
 
-// tableName returns the chosen name, or else the one made from the queue's.
-func tableName(chosen string, q Queue, suffix string) string {
-	if chosen != "" {
-		return chosen
-	}
-	return q.Name + suffix
-}
-
 // validateQueueTable checks what the tables of a queue have in common.
 func validateQueueTable(q Queue, name string, retentionDays int64) error {
 	if err := q.Validate(); err != nil {
 		return fmt.Errorf("queue %s: %w", q.Name, err)
 	}
 	if why := nameProblem(name); why != "" {
-		return fieldErrorf("Table", name, "the table's name %s", why)
-	}
-	if sameName(name, q.Name) {
-		return fieldErrorf("Table", name, "the name is the queue's own")
+		return fieldErrorf("Queue.Name", q.Name, "the name of the table, %s, %s", name, why)
 	}
 	if retentionDays < 0 || retentionDays > maxDays {
 		return fieldErrorf("RetentionDays", fmt.Sprint(retentionDays), "must be 0 (keep for ever) to %d", maxDays)
