@@ -74,13 +74,13 @@ func TestHelpNamesEveryCommand(t *testing.T) {
 func TestMistakesOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	for says, args := range map[string][]string{
-		`unknown command "emulatr" for "spanqueue"`:         {"emulatr"},
-		`unknown command "now" for "spanqueue emulator"`:    {"emulator", "now"},
-		"unknown flag: --port":                              {"emulator", "--port", "9010"},
-		`--addr is "9010"; it must be host:port`:            {"emulator", "--addr", "9010"},
-		`--addr is ""; it must be host:port`:                {"emulator", "--addr", ""},
-		`Options.Binary is "/nowhere": file does not exist`: {"emulator", "--addr", "localhost:0", "--binary", "/nowhere"},
-		"--lease is 1ms; it must be at least 50ms":          {"emulator", "--addr", "localhost:0", "--lease", "1ms"},
+		`unknown command "emulatr" for "spanqueue"`:      {"emulatr"},
+		`unknown command "now" for "spanqueue emulator"`: {"emulator", "now"},
+		"unknown flag: --port":                           {"emulator", "--port", "9010"},
+		`--addr is "9010"; it must be host:port`:         {"emulator", "--addr", "9010"},
+		`--addr is ""; it must be host:port`:             {"emulator", "--addr", ""},
+		`--binary is "/nowhere": file does not exist`:    {"emulator", "--addr", "localhost:0", "--binary", "/nowhere"},
+		"--lease is 1ms, want at least 50ms":             {"emulator", "--addr", "localhost:0", "--lease", "1ms"},
 	} {
 		t.Run(says, func(t *testing.T) {
 			t.Parallel()
