@@ -114,7 +114,7 @@ func (h Once) outcome(p *Processor, d *delivery) Outcome {
 			return claim.Refuse(ctx, tx.Spanner(), refusal)
 		})
 	}
-	outcome := p.handled(d, v.Result, fateOfOperation(v.Err))
+	outcome := p.handled(d, v.Result, OperationFate(v.Err))
 	if outcome == Done && receipt.Replayed {
 		p.log(d, slog.LevelDebug, "the operation had been done: a duplicate", nil)
 		return Duplicate
@@ -153,12 +153,20 @@ func (h Once) settle(p *Processor, d *delivery, last *idempotency.Receipt,
 	})
 }
 
-// fateOfOperation turns what the operation's state refuses into what is to become of the message.
-func fateOfOperation(err error) error {
+// OperationFate turns what package idempotency refuses into what is to become of the message, as Once does: while the
+// operation is in progress elsewhere or uncertain, the message is sent again for later and no attempt is used; one that asks
+// for something else under a used key, whose result cannot be kept, or whose operation was done too long ago is dead-lettered
+// at once. Any other error, and nil, is returned as it is.
+//
+// It is for handlers that use a Store themselves, such as a Call whose work is idempotency.Store.Steps:
+//
+//	receipt, err := store.Steps(ctx, op, fingerprint, steps)
+//	return receipt, processor.OperationFate(err)
+func OperationFate(err error) error {
 	switch {
 	case errors.Is(err, idempotency.ErrMismatch), errors.Is(err, idempotency.ErrTooLarge), errors.Is(err, idempotency.ErrExpired):
 		return DeadLetter(err)
-	case errors.Is(err, idempotency.ErrInProgress):
+	case errors.Is(err, idempotency.ErrInProgress), errors.Is(err, idempotency.ErrNotOwner):
 		after, _ := idempotency.RetryAfter(err)
 		return Snooze(max(after, time.Second))
 	case errors.Is(err, idempotency.ErrUncertain):
