@@ -48,23 +48,25 @@ func (d *double) Figures() processor.Figures {
 // Run takes messages until ctx ends. What fails comes again when its lease has ended.
 func (d *double) Run(ctx context.Context) error {
 	const together = 4
+	slots := make(chan struct{}, together)
+	var all sync.WaitGroup
+	defer all.Wait()
 	for ctx.Err() == nil {
-		var batch sync.WaitGroup
-		n := 0
 		for m, err := range d.queue.Receive(ctx, queue.ReceiveOptions{MaxBatch: together}) {
 			if err != nil {
 				break
 			}
 			d.received.Add(1)
-			batch.Go(func() {
+			slots <- struct{}{}
+			all.Go(func() {
+				defer func() { <-slots }()
 				defer d.at(m)()
 				_ = d.handle(d, ctx, m)
 			})
-			if n++; m.LastOfBatch || n == together {
+			if m.LastOfBatch {
 				break
 			}
 		}
-		batch.Wait()
 	}
 	return nil
 }
