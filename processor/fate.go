@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/spanqueue/spanqueue/idempotency"
+	"github.com/spanqueue/spanqueue/queue"
 )
 
 // fate is the marker that a handler returns, wrapped or not, to say what shall become of the message.
@@ -52,10 +55,19 @@ func (f *fate) Error() string {
 
 func (f *fate) Unwrap() error { return f.err }
 
-// fateOf reads the fate from a handler's error; an error without one is to be retried by the policy.
+// fateOf reads the fate from a handler's error; an error without one is to be retried by the policy, if that may help.
 func fateOf(err error) (f *fate, marked bool) {
-	if errors.As(err, &f) {
+	switch {
+	case errors.As(err, &f):
 		return f, true
+	case isFinal(err):
+		return &fate{kind: fateDeadLetter, err: err}, false
 	}
 	return &fate{kind: fateRetry, err: err}, false
+}
+
+// isFinal says whether an error is one that no later attempt makes good.
+func isFinal(err error) bool {
+	return errors.Is(err, ErrUndecodable) || errors.Is(err, queue.ErrInvalid) ||
+		errors.Is(err, idempotency.ErrInvalid) || errors.Is(err, idempotency.ErrMismatch)
 }

@@ -11,6 +11,7 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/emulator/front/fault"
+	"github.com/spanqueue/spanqueue/idempotency"
 	"github.com/spanqueue/spanqueue/processor"
 	"github.com/spanqueue/spanqueue/queue"
 	"github.com/stretchr/testify/require"
@@ -215,6 +216,41 @@ func TestFatesKeepNothingOfTheHandler(t *testing.T) {
 				require.Contains(t, letters[0].Error.StringVal, "hopeless")
 			}
 		})
+	}
+}
+
+// An error that no later attempt makes good is not retried, unless the handler says so.
+func TestFinalErrors(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	returns := map[string]error{
+		"undecodable": processor.ErrUndecodable,
+		"invalid":     queue.ErrInvalid,
+		"operation":   idempotency.ErrInvalid,
+		"mismatch":    idempotency.ErrMismatch,
+		"insists":     processor.Retry(processor.ErrUndecodable, time.Hour),
+		"other":       queue.ErrMismatch, // the other message may be gone by then
+	}
+	var all []string
+	for id := range returns {
+		all = append(all, id)
+	}
+	w.send(all...)
+	var calls atomic.Int64
+	r := w.work(func(_ context.Context, _ *spanner.ReadWriteTransaction, m *queue.Message) error {
+		calls.Add(1)
+		return fmt.Errorf("read %v: %w", m.Key, returns[m.Key[0].(string)])
+	}, func(c *processor.Config) { c.Backoff.Min, c.Backoff.Max = time.Hour, time.Hour })
+	r.outcome(processor.DeadLettered, 4)
+	r.outcome(processor.Retried, 2)
+	require.NoError(t, r.stop())
+	require.EqualValues(t, len(returns), calls.Load())
+	for id, reason := range map[string]string{"undecodable": "undecodable", "invalid": "handler", "operation": "handler", "mismatch": "handler"} {
+		letters := w.letters(id)
+		require.Len(t, letters, 1, id)
+		require.Equal(t, reason, letters[0].Reason, id)
+		require.EqualValues(t, 1, letters[0].Attempts, id)
+		require.Contains(t, letters[0].Error.StringVal, returns[id].Error(), id)
 	}
 }
 

@@ -20,8 +20,10 @@ type TxFunc func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue
 // not undone; Call is for those. A transaction of its own, opened through ctx, is refused by Google's client.
 //
 // What it returns decides: nil commits. An error rolls everything back and sends the message again later, or after
-// MaxAttempts failures to the dead letters; Retry, Snooze, Discard and DeadLetter say otherwise. An error of tx may be
-// returned as it is or wrapped. When the function ignores an error of tx and returns nil, the rest of its writes commit.
+// MaxAttempts failures to the dead letters; Retry, Snooze, Discard and DeadLetter say otherwise. An error that no later
+// attempt makes good moves it there at once: ErrUndecodable, queue.ErrInvalid, idempotency.ErrInvalid and
+// idempotency.ErrMismatch, wrapped or not. An error of tx may be returned as it is or wrapped. When the function ignores an
+// error of tx and returns nil, the rest of its writes commit.
 func Tx(f TxFunc) Handler { return txHandler{f: f} }
 
 type txHandler struct {

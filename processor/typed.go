@@ -12,7 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// ErrUndecodable is wrapped by the error of a payload that could not be decoded.
+// ErrUndecodable is wrapped by the error of a payload that could not be decoded. A handler that decodes by itself, such as a
+// Batch or a Call, may return an error that wraps it: the message is dead-lettered at once, as undecodable.
 var ErrUndecodable = errors.New("processor: the payload could not be decoded")
 
 // Typed makes a handler as Tx does, of a function that gets the payload decoded. A payload that does not decode is moved
