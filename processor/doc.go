@@ -34,10 +34,11 @@
 // the message may have been delivered before: a lease's length or more after its due time, by the database's own stamps,
 // or when it was sent again by us. Fresh messages cost nothing extra. A start is counted before the handler is started, so
 // that a message that kills its process is found out. Not attempts: our stop, aborts by the database, a lease lost before
-// an outcome, a snooze. A start may be counted although the handler was not reached; one that took place is missed at most
-// for the first delivery. A start whose count was lost on the way is not carried out, and is taken back if it had been
-// counted: the count is wrong, by one, only when another worker counts a start of the same message in between, or when the
-// database cannot be reached for the taking back.
+// an outcome, a snooze. A retry or snooze that the database refuses, as a queue with disable_send does, counts as a start
+// without an outcome: otherwise its message would come again for ever. A start may be counted although the handler was not
+// reached; one that took place is missed at most for the first delivery. A start whose count was lost on the way is not
+// carried out, and is taken back if it had been counted: the count is wrong, by one, only when another worker counts a
+// start of the same message in between, or when the database cannot be reached for the taking back.
 //
 // The records of messages that ended out of the processor's sight (purged, acknowledged by a program of your own, expired)
 // stay. They say nothing about a later message of the same key, but they take room: give schema.Attempts a RetentionDays,

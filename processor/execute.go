@@ -21,6 +21,9 @@ type delivery struct {
 	policy  Policy
 	started time.Time
 	outcome Outcome
+	// refused: the handler has said what is to become of the message, and the database takes that for wrong, as for a
+	// queue that takes no messages. It would come again for ever, so that its start counts.
+	refused bool
 
 	ctx  context.Context // settling, with the delivery's span
 	span trace.Span
@@ -76,7 +79,7 @@ func (p *Processor) takeBack(ds []*delivery) {
 	ctx, cancel := context.WithTimeout(p.settling, p.attempts.timeout)
 	defer cancel()
 	for _, d := range ds {
-		if d.outcome != Interrupted && d.outcome != LeaseLost {
+		if d.outcome != Interrupted && d.outcome != LeaseLost || d.refused {
 			continue
 		}
 		if p.release(d) {

@@ -105,5 +105,6 @@ func (p *Processor) finish(d *delivery, outcome Outcome, body func(context.Conte
 		return Unresolved
 	}
 	p.log(d, slog.LevelWarn, "the message's fate could not be written; it is left to its lease", v.Err)
+	d.refused = v.Result == settle.Refused || v.Result == settle.BodyFailed && !settle.MayHaveLanded(v.Err)
 	return Interrupted
 }

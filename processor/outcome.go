@@ -24,7 +24,7 @@ const (
 	// LeaseLost: a Call handler lost its lease, before or while it ran. Somebody else has the message, or will have it.
 	LeaseLost
 	// Interrupted: our stop or the database ended the delivery before it could fail or succeed. The message is left to
-	// its lease; no attempt is used.
+	// its lease; no attempt is used, but when the database has refused what the handler's error asked for.
 	Interrupted
 	// Unresolved: what became of a commit could not be learned within the bound. The message is left to its lease.
 	Unresolved
