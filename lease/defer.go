@@ -38,9 +38,9 @@ const (
 //
 // It is one transaction, guarded as an acknowledgement is, and what became of its commit is looked up when the answer is
 // lost. An error means that the message was not deferred and is renewed as before: queue.ErrNotHeld and ErrLost when it was
-// gone (the contexts end with ErrLost), ErrInvalid when longest is not positive, over 100 years, or shorter than the handler's
-// timeout, ErrLost or ErrDeferralOver when the time is over already. When the outcome could not be
-// learned, which its text says, the message is either as before or deferred.
+// gone (the contexts end with ErrLost), ErrInvalid when longest is not positive, over 100 years, or shorter than the
+// handler's timeout, ErrLost or ErrDeferralOver when the time is over already. When the outcome could not be learned, which
+// its text says, the message is either as before or deferred.
 func (h *Held) Defer(ctx context.Context, longest time.Duration) error {
 	return h.resend(ctx, "Defer", nil, longest)
 }

@@ -27,7 +27,8 @@ import (
 // more outside: somebody else may be at it. A result that it still returns within a second is settled if the message has not
 // been settled elsewhere; an error, if it is the context's, is a failure after HandlerTimeout and none otherwise. After that
 // second the Call is given up: its slot goes to another message, its result to nobody, and h refuses with lease.ErrReleased
-// what it is still asked for.
+// what it is still asked for. A deferred message that is left by a Call which draining has ended, and which has returned, is
+// sent again, due at once; in any other case it is out of reach until its time.
 //
 // Settle may run several times, as any transaction function: after an unknown outcome only Settle runs again, never Call.
 // What both return decides as with Tx.
@@ -76,8 +77,13 @@ func (c Call[R]) outcome(p *Processor, ds []*delivery) Outcome {
 		results <- result
 		return err
 	})
+	received := d.message.DeliverTime
 	d.message = d.attempt.moved(d.held.Message())
 	if err != nil {
+		if deferred := !d.message.DeliverTime.Equal(received); deferred && returnedAtStop(err) {
+			p.log(d, slog.LevelInfo, "the stop interrupted the handler; the message is sent again, since it was deferred", err)
+			return p.postpone(d, Interrupted, 0, d.attempt.before)
+		}
 		return p.failed(d, err)
 	}
 	result := <-results
@@ -91,4 +97,10 @@ func (c Call[R]) outcome(p *Processor, ds []*delivery) Outcome {
 		return d.attempt.forget(ctx, tx)
 	})
 	return p.handled(d, v.Result, v.Err)
+}
+
+// returnedAtStop says whether the error is that of a handler which has returned because draining was over.
+func returnedAtStop(err error) bool {
+	var ended *endedError
+	return errors.As(err, &ended) && errors.Is(ended.cause, ErrDrainTimeout) && ended.err != errIgnoredContext
 }

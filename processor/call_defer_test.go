@@ -40,6 +40,56 @@ func TestDefer(t *testing.T) {
 	require.Zero(t, w.records())
 }
 
+// A stop that ends the work of a deferred message gives the message to others at once, unless the handler may go on with it.
+func TestStopOfADeferredCall(t *testing.T) {
+	t.Parallel()
+	for name, listens := range map[string]bool{"it returns": true, "it does not": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorldOf(t, callLease)
+			w.send("m1")
+			g := newGate()
+			var seen attemptsSeen
+			r := w.handle(w.queue, call(func(ctx context.Context, h *lease.Held) error {
+				seen.add(h.Message())
+				if err := h.Checkpoint(ctx, []byte("half done"), time.Hour); err != nil {
+					return err
+				}
+				g.entered <- struct{}{}
+				<-ctx.Done()
+				if !listens {
+					<-g.open
+				}
+				return ctx.Err()
+			}), func(c *processor.Config) { c.DrainTimeout = 10 * time.Millisecond })
+			g.wait(t)
+			err := r.stop()
+			if !listens {
+				require.Error(t, err)
+				close(g.open)
+				stats, err := w.queue.Stats(t.Context())
+				require.NoError(t, err)
+				require.EqualValues(t, 1, stats.Delayed, "its handler may go on until the message's time")
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, map[processor.Outcome]int64{processor.Interrupted: 1}, r.Figures().Deliveries)
+			other := w.handle(w.queue, call(func(_ context.Context, h *lease.Held) error {
+				seen.add(h.Message())
+				if string(h.Message().Payload) != "half done" {
+					return errors.New("the checkpoint is lost")
+				}
+				return nil
+			}), maxAttempts(1))
+			other.outcome(processor.Done, 1)
+			require.NoError(t, other.stop())
+			w.once("m1")
+			require.Equal(t, []int{1, 1}, seen.all, "an interruption is no attempt")
+			require.Zero(t, w.records())
+		})
+	}
+}
+
 // The message is gone when the call defers it: nothing is done for it, and that is no failure.
 func TestDeferOfWhatIsGone(t *testing.T) {
 	t.Parallel()
