@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"strconv"
 	"syscall"
 )
 
@@ -26,19 +28,13 @@ func listen(ctx context.Context, addr string) (string, []net.Listener, error) {
 		if hosts, err = net.DefaultResolver.LookupHost(ctx, host); err != nil {
 			return "", nil, fmt.Errorf("emulator: look up the addresses of %s: %w", host, err)
 		}
+		hosts = slices.Compact(slices.Sorted(slices.Values(hosts))) // a hosts file may have a line twice
 	}
-	var opened []net.Listener
-	for _, h := range hosts {
-		lis, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(h, port))
-		if errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) {
-			continue // the name lists an address that this machine does not have, often ::1 in a container
-		}
-		if err != nil {
-			closeAll(opened)
-			return "", nil, listenError(addr, err)
-		}
-		opened = append(opened, lis)
-		_, port, _ = net.SplitHostPort(lis.Addr().String()) // a port 0 is chosen once
+	opened, port, err := openSame(hosts, port, func(addr string) (net.Listener, error) {
+		return new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	})
+	if err != nil {
+		return "", nil, listenError(addr, err)
 	}
 	if len(opened) == 0 {
 		return "", nil, fmt.Errorf("emulator: listen at %s: this machine has none of the addresses %v", addr, hosts)
@@ -47,6 +43,40 @@ func listen(ctx context.Context, addr string) (string, []net.Listener, error) {
 		host = "localhost" // all addresses is nothing that a client can be told to connect to
 	}
 	return net.JoinHostPort(host, port), opened, nil
+}
+
+// freeTries is how often a free port is looked for: the one that the first address got may be taken at the second.
+const freeTries = 10
+
+// openSame opens one port at all hosts that this machine has. A free one, port 0, is chosen by the first of them.
+func openSame(hosts []string, port string, open func(addr string) (net.Listener, error)) (opened []net.Listener, bound string, err error) {
+	number, notNumber := strconv.Atoi(port)
+	tries := 1
+	if port == "" || notNumber == nil && number == 0 {
+		tries = freeTries
+	}
+	for range tries {
+		if opened, bound, err = openOnce(hosts, port, open); !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
+	return opened, bound, err
+}
+
+func openOnce(hosts []string, port string, open func(addr string) (net.Listener, error)) (opened []net.Listener, bound string, err error) {
+	for _, h := range hosts {
+		lis, err := open(net.JoinHostPort(h, port))
+		if errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) {
+			continue // the name lists an address that this machine does not have, often ::1 in a container
+		}
+		if err != nil {
+			closeAll(opened)
+			return nil, "", err
+		}
+		opened = append(opened, lis)
+		_, port, _ = net.SplitHostPort(lis.Addr().String())
+	}
+	return opened, port, nil
 }
 
 func listenError(addr string, err error) error {
