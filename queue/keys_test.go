@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"strings"
 	"testing"
 	"time"
 
 	"cloud.google.com/go/civil"
 	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/internal/backend"
 	"github.com/spanqueue/spanqueue/queue"
 	"github.com/spanqueue/spanqueue/schema"
 	"github.com/stretchr/testify/require"
@@ -174,4 +176,34 @@ func messageTexts(ms []*queue.Message) map[string]bool {
 		texts[keyText(m.Key)] = true
 	}
 	return texts
+}
+
+// The largest key that is taken can be sent, received, given up and redriven, in both kinds of queue.
+func TestLargestKey(t *testing.T) {
+	t.Parallel()
+	d := schema.Queue{
+		Name:       "Wide",
+		KeyColumns: []schema.Column{{Name: "Id", Type: schema.String(schema.Max)}},
+		Payload:    schema.Bytes(schema.Max),
+	}
+	key := spanner.Key{strings.Repeat("k", 8000)}
+	for name, w := range map[string]*world{
+		"queue":       newWorld(t, d),
+		"queue table": newWorldOfTable(t, schema.QueueTable{Queue: d, Shards: 2, Priorities: 2}, schema.DeadLetters{Queue: d, Priorities: 2}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w.t = t
+			require.ErrorIs(t, w.queue.Send(t.Context(), []queue.Outgoing{{Key: spanner.Key{key[0].(string) + "k"}}}), queue.ErrInvalid)
+			w.bury(backend.DeadLetter{Reason: "attempts"}, queue.Outgoing{Key: key})
+			letters := w.letters(queue.DeadLetterFilter{})
+			require.Len(t, letters, 1)
+			require.NoError(t, w.queue.DeadLetters().Redrive(t.Context(), letters[0].Key, letters[0].DeadAt))
+			for m, err := range w.queue.Receive(t.Context(), queue.ReceiveOptions{}) {
+				require.NoError(t, err)
+				require.Equal(t, key, m.Key)
+				break
+			}
+		})
+	}
 }

@@ -238,6 +238,18 @@ func callersTransactions(h *house) {
 
 	h.send(q, "m2")
 	m = h.receive(q)
+	require.Error(h.t, run(func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+		for range 2 { // the work twice, in one transaction
+			if err := q.Ack(ctx, tx, m); err != nil {
+				return err
+			}
+			if err := h.effect(ctx, tx, m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	require.Zero(h.t, h.effects("m2"))
 	require.NoError(h.t, run(func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
 		if err := q.Ack(ctx, tx, m); err != nil {
 			return err

@@ -10,8 +10,15 @@ import (
 	"github.com/spanqueue/spanqueue/schema"
 )
 
-// maxValue is the largest value in bytes that Spanner stores in one cell, and the length that MAX stands for.
-const maxValue = 10 << 20
+const (
+	// maxValue is the largest value in bytes that Spanner stores in one cell, and the length that BYTES(MAX) stands for.
+	maxValue = 10 << 20
+	// maxText is the length in characters that STRING(MAX) stands for.
+	maxText = 2_621_440
+	// maxKey is the most bytes of a key. Spanner takes 8,192, and the index of a queue table and the table of the dead
+	// letters add to the key: one that could be sent and not be buried would come back for ever.
+	maxKey = 8000
+)
 
 // fits refuses a value that its column would not store. what names the column in the error.
 func fits(what string, t schema.Type, value any) error {
@@ -20,8 +27,12 @@ func fits(what string, t schema.Type, value any) error {
 		if !utf8.ValidString(v) {
 			return fmt.Errorf("%s is %s, the given value is not valid UTF-8", what, t)
 		}
-		if n := utf8.RuneCountInString(v); t.Length != schema.Max && int64(n) > t.Length {
+		n := utf8.RuneCountInString(v)
+		if t.Length != schema.Max && int64(n) > t.Length {
 			return fmt.Errorf("%s is %s, the given value has %d characters", what, t, n)
+		}
+		if n > maxText {
+			return fmt.Errorf("%s is %s, which takes %d characters at most, the given value has %d", what, t, maxText, n)
 		}
 		return fitsCell(what, len(v))
 	case []byte:
@@ -43,6 +54,17 @@ func fits(what string, t schema.Type, value any) error {
 		}
 	}
 	return nil
+}
+
+// partSize is about how many bytes the part takes of a key.
+func partSize(part any) int {
+	switch v := part.(type) {
+	case string:
+		return len(v)
+	case []byte:
+		return len(v)
+	}
+	return 24 // a NUMERIC is the largest of the others
 }
 
 func fitsCell(what string, size int) error {

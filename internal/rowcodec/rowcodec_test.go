@@ -84,6 +84,8 @@ func TestKeyRefusesByName(t *testing.T) {
 		{column("Id", schema.Numeric()), spanner.Key{big.NewRat(1, 3)}, []string{"Id", "1/3"}},
 		{column("Id", schema.Numeric()), spanner.Key{new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(29), nil))}, []string{"29 digits"}},
 		{column("Id", schema.Timestamp()), spanner.Key{time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, []string{"10000"}},
+		{column("Id", schema.String(schema.Max)), spanner.Key{strings.Repeat("x", 8001)}, []string{"8000 bytes at most", "8001"}},
+		{column("Id", schema.Bytes(schema.Max)), spanner.Key{make([]byte, 8001)}, []string{"8000 bytes at most", "8001"}},
 		{column("Id", schema.Date()), spanner.Key{civil.Date{Year: 2026, Month: 2, Day: 30}}, []string{"2026-02-30"}},
 	} {
 		_, err := keyOf(t, c.column).Normalize(c.key)
@@ -142,6 +144,7 @@ func TestF35PayloadsKeepTheirBytes(t *testing.T) {
 	}{
 		{schema.String(schema.Max), "\xff", "UTF-8"},
 		{schema.String(2), "три", "3 characters"},
+		{schema.String(schema.Max), strings.Repeat("x", 2_621_441), "2621440 characters at most"},
 		{schema.Bytes(2), "abc", "3 bytes"},
 		{schema.Bytes(schema.Max), strings.Repeat("x", 10<<20+1), "10485760"},
 		{schema.JSON(), "", "JSON"},

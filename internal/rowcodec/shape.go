@@ -48,7 +48,7 @@ func (k Key) Normalize(key spanner.Key) (spanner.Key, error) {
 		return nil, fmt.Errorf("the key has %d parts, the queue's key has %d (%s)",
 			len(key), len(k.columns), strings.Join(k.Columns(), ", "))
 	}
-	out := make(spanner.Key, len(key))
+	out, size := make(spanner.Key, len(key)), 0
 	for i, part := range key {
 		c := k.columns[i]
 		t := keyTypes[c.Type.Kind]
@@ -66,6 +66,10 @@ func (k Key) Normalize(key spanner.Key) (spanner.Key, error) {
 			return nil, err
 		}
 		out[i] = v
+		size += partSize(v)
+	}
+	if size > maxKey {
+		return nil, fmt.Errorf("the key takes %d bytes at most, the given one has %d", maxKey, size)
 	}
 	return out, nil
 }

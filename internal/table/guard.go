@@ -64,7 +64,16 @@ func (q *Queue) takeOut(ctx context.Context, tx backend.SpannerTx, d backend.Del
 		backend.Poison(tx)
 		return row{}, q.notHeld(d, r, there)
 	}
-	return r, tx.BufferWrite([]*spanner.Mutation{spanner.Delete(q.table, d.Key)})
+	return r, tx.BufferWrite(q.removal(r))
+}
+
+// removal returns the mutations that take the row out. The first asserts that the row is there when its turn comes: a second
+// acknowledgement of the delivery in the same transaction, whose read cannot see the first one, makes the commit fail.
+func (q *Queue) removal(r row) []*spanner.Mutation {
+	return []*spanner.Mutation{
+		q.update(r.key, []string{q.columns.names.Attempts}, r.attempts),
+		spanner.Delete(q.table, r.key),
+	}
 }
 
 // AckAll implements backend.Queue.
@@ -95,7 +104,7 @@ func (q *Queue) takeOutAll(ctx context.Context, tx backend.SpannerTx, deliveries
 		}
 		delete(rows, id) // the same delivery twice in one call is acknowledged once
 		taken = append(taken, r)
-		acks = append(acks, spanner.Delete(q.table, d.Key))
+		acks = append(acks, q.removal(r)...)
 	}
 	return taken, missing, tx.BufferWrite(acks)
 }
