@@ -9,9 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"cloud.google.com/go/spanner"
 	"github.com/stretchr/testify/require"
-
-	"github.com/spanqueue/spanqueue/queue"
 )
 
 const someDatabase = "projects/p/instances/i/databases/d"
@@ -19,23 +18,33 @@ const someDatabase = "projects/p/instances/i/databases/d"
 // A database that does not answer is not waited for in silence, nor for long.
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		root := newRootWith(func(ctx context.Context, _, _ string) (*queue.Queue, func(), error) {
-			<-ctx.Done()
-			return nil, nil, ctx.Err()
+	for _, args := range [][]string{
+		{"stats", "--database", someDatabase, "--queue", "Q"},
+		{"reap", "--database", someDatabase},
+	} {
+		t.Run(args[0], func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { nobodyAnswers(t, args) })
 		})
-		var out, errs bytes.Buffer
-		root.SetOut(&out)
-		root.SetErr(&errs)
-		root.SetArgs([]string{"stats", "--database", someDatabase, "--queue", "Q"})
-		begun := time.Now()
-		err := root.ExecuteContext(t.Context())
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorContains(t, err, whereIs(someDatabase)+" did not answer within 10s")
-		require.Equal(t, 10*time.Second, time.Since(begun))
-		require.Equal(t, "Waiting for "+whereIs(someDatabase)+" to answer, for 10s at most.\n", errs.String())
-		require.Empty(t, out.String())
+	}
+}
+
+func nobodyAnswers(t *testing.T, args []string) {
+	root := newRootWith(func(ctx context.Context, _, _ string) (*spanner.Client, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
 	})
+	var out, errs bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&errs)
+	root.SetArgs(args)
+	begun := time.Now()
+	err := root.ExecuteContext(t.Context())
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, whereIs(someDatabase)+" did not answer within 10s")
+	require.Equal(t, 10*time.Second, time.Since(begun))
+	require.Equal(t, "Waiting for "+whereIs(someDatabase)+" to answer, for 10s at most.\n", errs.String())
+	require.Empty(t, out.String())
 }
 
 // One that answers is not bounded any longer, and nothing is said of one that answers soon.

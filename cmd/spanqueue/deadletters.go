@@ -10,7 +10,7 @@ import (
 	"github.com/spanqueue/spanqueue/queue"
 )
 
-func newDeadLettersCommand(open opener) *cobra.Command {
+func newDeadLettersCommand(connect connector) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "deadletters",
 		Short: "List, show, redrive and discard the messages that were given up",
@@ -29,10 +29,10 @@ Several operators may be at work at once: each letter is settled by one of them.
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		newListCommand(open),
-		newShowCommand(open),
-		newRedriveCommand(open),
-		newDiscardCommand(open),
+		newListCommand(connect),
+		newShowCommand(connect),
+		newRedriveCommand(connect),
+		newDiscardCommand(connect),
 	)
 	return cmd
 }

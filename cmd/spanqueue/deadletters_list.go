@@ -11,9 +11,9 @@ import (
 	"github.com/spanqueue/spanqueue/queue"
 )
 
-func newListCommand(open opener) *cobra.Command {
+func newListCommand(connect connector) *cobra.Command {
 	var (
-		t      = target{open: open}
+		t      = newTarget(connect)
 		f      filterFlags
 		limit  int
 		after  string

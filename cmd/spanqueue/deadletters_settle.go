@@ -28,9 +28,9 @@ type settlement struct {
 	many    func(*queue.DeadLetters, context.Context, queue.DeadLetterFilter, queue.BulkOptions) (queue.BulkResult, error)
 }
 
-func newRedriveCommand(open opener) *cobra.Command {
+func newRedriveCommand(connect connector) *cobra.Command {
 	s := &settlement{
-		target: target{open: open}, settled: "redriven",
+		target: newTarget(connect), settled: "redriven",
 		one: (*queue.DeadLetters).Redrive, many: (*queue.DeadLetters).RedriveAll,
 	}
 	cmd := &cobra.Command{
@@ -55,10 +55,10 @@ a handler that relies on it would do the work a second time if it was done after
 	})
 }
 
-func newDiscardCommand(open opener) *cobra.Command {
+func newDiscardCommand(connect connector) *cobra.Command {
 	var yes bool
 	s := &settlement{
-		target: target{open: open}, settled: "discarded",
+		target: newTarget(connect), settled: "discarded",
 		one: (*queue.DeadLetters).Discard, many: (*queue.DeadLetters).DiscardAll,
 	}
 	cmd := &cobra.Command{

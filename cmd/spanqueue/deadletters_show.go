@@ -11,9 +11,9 @@ import (
 	"github.com/spanqueue/spanqueue/queue"
 )
 
-func newShowCommand(open opener) *cobra.Command {
+func newShowCommand(connect connector) *cobra.Command {
 	var (
-		t                   = target{open: open}
+		t                   = newTarget(connect)
 		asJSON, payloadOnly bool
 	)
 	cmd := &cobra.Command{

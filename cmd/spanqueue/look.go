@@ -12,9 +12,9 @@ import (
 	"github.com/spanqueue/spanqueue/queue"
 )
 
-func newStatsCommand(open opener) *cobra.Command {
+func newStatsCommand(connect connector) *cobra.Command {
 	var (
-		t      = target{open: open}
+		t      = newTarget(connect)
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -53,9 +53,9 @@ func printStats(w io.Writer, s queue.Stats, asJSON bool) error {
 // widestPayload is how much of a payload a line of peek has room for.
 const widestPayload = 60
 
-func newPeekCommand(open opener) *cobra.Command {
+func newPeekCommand(connect connector) *cobra.Command {
 	var (
-		t      = target{open: open}
+		t      = newTarget(connect)
 		n      int
 		asJSON bool
 	)
@@ -106,9 +106,9 @@ func printMessages(cmd *cobra.Command, messages []*queue.Message, asJSON bool) e
 	return table.Flush()
 }
 
-func newPurgeCommand(open opener) *cobra.Command {
+func newPurgeCommand(connect connector) *cobra.Command {
 	var (
-		t   = target{open: open}
+		t   = newTarget(connect)
 		yes bool
 	)
 	cmd := &cobra.Command{

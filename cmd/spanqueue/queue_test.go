@@ -12,6 +12,7 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
 
 	"github.com/spanqueue/spanqueue/emulator/emulatortest"
 	"github.com/spanqueue/spanqueue/internal/backend"
@@ -35,10 +36,11 @@ type world struct {
 	queue *queue.Queue
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, more ...string) *world {
 	t.Helper()
 	ddl := append(schema.DeadLetters{Queue: orders}.Statements(), orders.DDL())
 	ddl = append(ddl, schema.Attempts{Queue: orders}.Statements()...)
+	ddl = append(ddl, more...)
 	w := &world{t: t, db: emulatortest.Database(t, ddl...)}
 	var err error
 	w.queue, err = queue.New(w.db.Client(t), orders)
@@ -49,10 +51,9 @@ func newWorld(t *testing.T) *world {
 // run runs the command line on the world's database.
 func (w *world) run(args ...string) (out, errs string, err error) {
 	w.t.Helper()
-	root := newRootWith(func(ctx context.Context, database, name string) (*queue.Queue, func(), error) {
+	root := newRootWith(func(_ context.Context, database, role string) (*spanner.Client, error) {
 		require.Equal(w.t, w.db.Name, database)
-		q, err := queue.Open(ctx, w.queue.Backend().Client(), name)
-		return q, func() {}, err
+		return w.db.ClientWithConfig(w.t, spanner.ClientConfig{DatabaseRole: role, DisableNativeMetrics: true}), nil
 	})
 	var stdout, stderr bytes.Buffer
 	root.SetOut(&stdout)
@@ -186,4 +187,17 @@ func TestProgramOpensTheQueue(t *testing.T) {
 		require.Empty(t, r.out)
 		require.Contains(t, r.errors, says)
 	}
+}
+
+// A command works with the role it is told, and can do what that may do.
+func TestRole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "CREATE ROLE looker", "GRANT SELECT ON QUEUE orders TO ROLE looker")
+	key := spanner.Key{"alice", 7}
+	w.send(queue.Outgoing{Key: key, Payload: []byte("p")})
+	require.Regexp(t, `ready +1\n`, w.ok("stats", "--role", "looker"))
+	_, _, err := w.run("purge", "--yes", "--role", "looker")
+	require.Equal(t, codes.PermissionDenied, spanner.ErrCode(err), "%v", err)
+	_, _, err = w.run("stats", "--role", "nobody")
+	require.ErrorContains(t, err, "nobody")
 }

@@ -12,19 +12,13 @@ import (
 	"github.com/spanqueue/spanqueue/schema"
 )
 
-// connector makes a client for a database.
-type connector func(ctx context.Context, database string) (*spanner.Client, error)
-
-func connect(ctx context.Context, database string) (*spanner.Client, error) {
-	return spanner.NewClientWithConfig(ctx, database, spanner.ClientConfig{DisableNativeMetrics: true})
-}
-
 // newReapCommand makes the command that cron calls where no Reaper runs in a service.
 func newReapCommand(connect connector) *cobra.Command {
 	var (
-		database, table string
-		retention       time.Duration
-		batch           int
+		d         = database{connect: connect}
+		table     string
+		retention time.Duration
+		batch     int
 	)
 	cmd := &cobra.Command{
 		Use:   "reap",
@@ -34,38 +28,33 @@ func newReapCommand(connect connector) *cobra.Command {
 			"the command exits with 1 when there are some, so that cron tells somebody.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !databaseName.MatchString(database) {
-				return fmt.Errorf("--database is %q; it must be projects/P/instances/I/databases/D", database)
-			}
-			client, err := connect(cmd.Context(), database)
-			if err != nil {
-				return fmt.Errorf("connect to %s: %w", database, err)
-			}
-			defer client.Close()
-			store, err := idempotency.New(client, schema.Operations{Table: table, Retention: retention}, idempotency.Config{})
-			if err != nil {
-				return err
-			}
-			reaper, err := store.Reaper(idempotency.ReaperConfig{Batch: batch})
-			if err != nil {
-				return err
-			}
-			swept, err := reaper.Sweep(cmd.Context())
-			if err != nil {
-				return fmt.Errorf("after %d deleted records: %w", swept.Deleted, err)
-			}
-			return printSwept(cmd, swept)
+			return d.with(cmd, ping, func(client *spanner.Client) error {
+				store, err := idempotency.New(client, schema.Operations{Table: table, Retention: retention}, idempotency.Config{})
+				if err != nil {
+					return err
+				}
+				reaper, err := store.Reaper(idempotency.ReaperConfig{Batch: batch})
+				if err != nil {
+					return err
+				}
+				swept, err := reaper.Sweep(cmd.Context())
+				if err != nil {
+					return fmt.Errorf("after %d deleted records: %w", swept.Deleted, err)
+				}
+				return printSwept(cmd, swept)
+			})
 		},
 	}
+	d.addTo(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&database, "database", "", "the database, as `projects/P/instances/I/databases/D`")
 	flags.StringVar(&table, "table", "", "the `name` of the table of operations, if it is not the usual one")
 	flags.DurationVar(&retention, "retention", 0, "the table's retention, if it is not the usual one (0 means 48h): no record is looked at sooner,\nand none is deleted before its own is over")
 	flags.IntVar(&batch, "batch", 0, "records that one transaction deletes (0 means 500)")
-	if err := cmd.MarkFlagRequired("database"); err != nil {
-		panic(err) // a flag that was added above
-	}
 	return cmd
+}
+
+func ping(ctx context.Context, client *spanner.Client) error {
+	return client.Single().Query(ctx, spanner.Statement{SQL: "SELECT 1"}).Do(func(*spanner.Row) error { return nil })
 }
 
 func printSwept(cmd *cobra.Command, s idempotency.Swept) error {

@@ -30,7 +30,7 @@ func TestReap(t *testing.T) {
 	}
 	reap := func(args ...string) (string, error) {
 		var out bytes.Buffer
-		cmd := newReapCommand(func(context.Context, string) (*spanner.Client, error) { return db.Client(t), nil })
+		cmd := newReapCommand(func(context.Context, string, string) (*spanner.Client, error) { return db.Client(t), nil })
 		cmd.SetOut(&out)
 		cmd.SetErr(&out)
 		cmd.SetArgs(append([]string{"--database", db.Name}, args...))

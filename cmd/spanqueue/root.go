@@ -3,17 +3,17 @@ package main
 import "github.com/spf13/cobra"
 
 // newRoot makes the command line. Each command is a file of its own and is named here.
-func newRoot() *cobra.Command { return newRootWith(openQueue) }
+func newRoot() *cobra.Command { return newRootWith(connect) }
 
-// newRootWith makes the command line with another way to open queues.
-func newRootWith(open opener) *cobra.Command {
+// newRootWith makes the command line with another way to reach databases.
+func newRootWith(connect connector) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "spanqueue",
 		Short: "Exactly-once work on Cloud Spanner queues",
 		Long: "Look at queues on Cloud Spanner, settle their dead letters, and run a Spanner with queues on this machine.\n\n" +
 			"The commands about a queue take --database projects/P/instances/I/databases/D and --queue NAME, where NAME is a\n" +
 			"Spanner queue or a queue table. They use the credentials that Google's client libraries find, or the emulator that\n" +
-			"SPANNER_EMULATOR_HOST names.\n\n" +
+			"SPANNER_EMULATOR_HOST names; --role names a database role to work with.\n\n" +
 			"What a program may read goes to standard output, everything else to standard error. The exit code is 0 after success\n" +
 			"and after a wanted stop by SIGINT or SIGTERM, 1 otherwise. What to do with all this when something is wrong:\n" +
 			"docs/operations.md of github.com/spanqueue/spanqueue.",
@@ -22,10 +22,10 @@ func newRootWith(open opener) *cobra.Command {
 	}
 	root.AddCommand(
 		newEmulatorCommand(),
-		newStatsCommand(open),
-		newPeekCommand(open),
-		newPurgeCommand(open),
-		newDeadLettersCommand(open),
+		newStatsCommand(connect),
+		newPeekCommand(connect),
+		newPurgeCommand(connect),
+		newDeadLettersCommand(connect),
 		newReapCommand(connect),
 		newVersionCommand(),
 	)
