@@ -63,6 +63,7 @@ func (h batchHandler) run(p *Processor, ds []*delivery) {
 		Deliveries:     make([]backend.Delivery, len(ds)),
 		Tag:            p.tag,
 		MaxRuns:        p.config.MaxRuns,
+		RunTime:        p.config.runTime(),
 		AckTimeout:     p.config.patience(),
 		CommitTimeout:  p.config.CommitTimeout,
 		ResolveTimeout: p.config.ResolveTimeout,

@@ -51,7 +51,8 @@ type Config struct {
 	MaxAttempts int
 
 	// MaxRuns bounds how often the database may abort a delivery's transaction before the message is left to its lease,
-	// at least 1; 0 means 100.
+	// at least 1; 0 means 100. So it is when the runs have taken four times HandlerTimeout together, or four times
+	// CommitTimeout if that is longer: a handler that is too slow for the database is aborted in every run.
 	MaxRuns int
 
 	// Backoff is the policy of retries after an error.
@@ -160,3 +161,6 @@ func (c Config) validate() error {
 
 // patience is how long the database is waited for where no other bound is: for acknowledgements, and for its time.
 func (c Config) patience() time.Duration { return max(c.HandlerTimeout, c.CommitTimeout) }
+
+// runTime is how long the runs of a transaction may take together before another one is begun.
+func (c Config) runTime() time.Duration { return 4 * c.patience() }

@@ -120,6 +120,7 @@ func (p *Processor) settleBy(q backend.Queue, d *delivery, body func(context.Con
 		Tag:            p.tag,
 		Body:           body,
 		MaxRuns:        p.config.MaxRuns,
+		RunTime:        p.config.runTime(),
 		AckTimeout:     p.config.patience(),
 		CommitTimeout:  p.config.CommitTimeout,
 		ResolveTimeout: p.config.ResolveTimeout,

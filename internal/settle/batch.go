@@ -8,8 +8,8 @@ import (
 	"github.com/spanqueue/spanqueue/internal/backend"
 )
 
-// Batch is a guarded transaction of several deliveries: one commit acknowledges those that are held. All fields must be
-// set.
+// Batch is a guarded transaction of several deliveries: one commit acknowledges those that are held. Its fields are as Tx
+// has them.
 type Batch struct {
 	Queue      backend.Queue
 	Deliveries []backend.Delivery
@@ -18,8 +18,8 @@ type Batch struct {
 	// indexes. It may be called several times, with fewer and fewer; each time what it wrote before is undone.
 	Body func(ctx context.Context, tx backend.Tx, held []int) error
 
-	MaxRuns                                   int
-	AckTimeout, CommitTimeout, ResolveTimeout time.Duration
+	MaxRuns                                            int
+	RunTime, AckTimeout, CommitTimeout, ResolveTimeout time.Duration
 }
 
 // BatchVerdict says what became of each delivery, and what it took.
@@ -100,7 +100,7 @@ func (r *batchRun) markSent() {
 }
 
 func (x *Batch) once(ctx context.Context, r *batchRun) {
-	r.err = runTx(ctx, x.Queue, x.Tag, x.CommitTimeout, &r.try, x.MaxRuns, func(ctx context.Context, tx backend.Tx) error {
+	r.err = runTx(ctx, x.Queue, x.Tag, bounds{x.MaxRuns, x.RunTime, x.CommitTimeout}, &r.try, func(ctx context.Context, tx backend.Tx) error {
 		if r.sentBefore {
 			r.markSent() // the client runs the function again after a commit of which it does not know whether it landed
 		}

@@ -5,7 +5,7 @@
 //
 //	run ── ack misses ──────────────────────────────► NotHeld, or Settled when a commit of ours went before
 //	 │ ├── body fails ──────────────────────────────► BodyFailed (rolled back)
-//	 │ ├── aborted MaxRuns times ───────────────────► AbortedTooOften (rolled back)
+//	 │ ├── aborted MaxRuns times, or for RunTime ───► AbortedTooOften (rolled back)
 //	 │ └── no answer before a commit was sent ──────► Unreachable (nothing was kept)
 //	 ▼
 //	commit sent ── answered ────────────────────────► Committed

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"cloud.google.com/go/spanner"
@@ -136,4 +137,32 @@ func TestAbortsAreCounted(t *testing.T) {
 	} {
 		require.Equal(t, c.want, c.try.aborts(c.missBeginsAnew), name)
 	}
+}
+
+// A body that the database aborts whenever it comes to its end is not run for as often as MaxRuns says when that takes too
+// long.
+func TestSlowRunsAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const slow, runTime = 12 * time.Second, time.Minute
+		q := &scripted{runTx: func(ctx context.Context, f func(context.Context, backend.Tx) error) error {
+			for {
+				if err := f(ctx, scriptedTx{}); err != nil {
+					return err
+				}
+				// its commit is answered with ABORTED
+			}
+		}}
+		x := Tx{
+			Queue: q, Body: func(context.Context, backend.Tx) error { time.Sleep(slow); return nil },
+			MaxRuns: 100, RunTime: runTime, CommitTimeout: time.Minute, ResolveTimeout: time.Second,
+		}
+		begun := time.Now()
+		v := x.Run(t.Context())
+		require.Equal(t, AbortedTooOften, v.Result)
+		require.Greater(t, time.Since(begun), runTime)
+		require.LessOrEqual(t, time.Since(begun), runTime+slow)
+		x.RunTime = 0
+		require.Equal(t, 101, x.Run(t.Context()).Runs, "no bound")
+	})
 }

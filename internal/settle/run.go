@@ -21,10 +21,16 @@ func bodyError(err error) error {
 	return ofBody{err}
 }
 
+// bounds are those of one call of runTx.
+type bounds struct {
+	runs    int           // how many there may be
+	runTime time.Duration // how long they may take together before another one is begun; 0: no bound
+	commit  time.Duration // how long a commit is waited for
+}
+
 // runTx runs one transaction as Google's client does: again after an abort, and after some lost answers to Commit. It notes
 // in t what the runs did. f acknowledges and then calls the body, whose error it marks.
-func runTx(ctx context.Context, q backend.Queue, tag string, commitTimeout time.Duration, t *try, maxRuns int,
-	f func(context.Context, backend.Tx) error) error {
+func runTx(ctx context.Context, q backend.Queue, tag string, b bounds, t *try, f func(context.Context, backend.Tx) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var timer *time.Timer
@@ -33,6 +39,7 @@ func runTx(ctx context.Context, q backend.Queue, tag string, commitTimeout time.
 			timer.Stop()
 		}
 	}()
+	began := time.Now()
 	return q.RunTx(ctx, backend.TxOptions{Tag: tag}, func(ctx context.Context, tx backend.Tx) error {
 		if timer != nil {
 			timer.Stop() // the commit of the run before was answered
@@ -40,7 +47,7 @@ func runTx(ctx context.Context, q backend.Queue, tag string, commitTimeout time.
 		t.sentBefore = t.sentBefore || t.sent
 		t.runs++
 		t.bodyErr, t.missed, t.sent = nil, false, false
-		if t.runs > maxRuns {
+		if t.runs > b.runs || t.runs > 1 && b.runTime > 0 && time.Since(began) > b.runTime {
 			return errTooManyAborts
 		}
 		err := f(ctx, tx)
@@ -48,7 +55,7 @@ func runTx(ctx context.Context, q backend.Queue, tag string, commitTimeout time.
 		switch {
 		case err == nil:
 			t.sent = true
-			timer = time.AfterFunc(commitTimeout, func() { cancel(errCommitTimeout) })
+			timer = time.AfterFunc(b.commit, func() { cancel(errCommitTimeout) })
 			return nil
 		case !errors.As(err, &body):
 			return err

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Tx is a guarded transaction. All fields must be set.
+// Tx is a guarded transaction. All fields must be set but those that say what 0 means.
 type Tx struct {
 	Queue    backend.Queue
 	Delivery backend.Delivery
@@ -23,6 +23,9 @@ type Tx struct {
 
 	// MaxRuns bounds how often the database may make the transaction run in one go.
 	MaxRuns int
+	// RunTime bounds how long those runs may take together before another one is begun; 0 means no bound. A body that is
+	// too slow for the database is aborted in every run.
+	RunTime time.Duration
 	// AckTimeout is how long the acknowledgement of a run is waited for, since Google's client waits for ever for some
 	// answers; 0 means for as long as Run's context lasts.
 	AckTimeout time.Duration
@@ -46,7 +49,7 @@ const (
 	BodyFailed
 	// Refused: the database refused the commit for what the body wrote. Nothing was kept.
 	Refused
-	// AbortedTooOften: the database aborted the transaction MaxRuns times. Nothing was kept.
+	// AbortedTooOften: the database aborted the transaction MaxRuns times, or for RunTime. Nothing was kept.
 	AbortedTooOften
 	// Unreachable: the database did not answer before a commit was sent. Nothing was kept.
 	Unreachable
@@ -173,7 +176,7 @@ func (t try) aborts(missBeginsAnew bool) int {
 
 func (x *Tx) once(ctx context.Context) try {
 	var t try
-	t.err = runTx(ctx, x.Queue, x.Tag, x.CommitTimeout, &t, x.MaxRuns, func(ctx context.Context, tx backend.Tx) error {
+	t.err = runTx(ctx, x.Queue, x.Tag, bounds{x.MaxRuns, x.RunTime, x.CommitTimeout}, &t, func(ctx context.Context, tx backend.Tx) error {
 		acking, cancel := acknowledging(ctx, x.AckTimeout)
 		defer cancel()
 		if err := tx.Ack(acking, x.Delivery); err != nil {
