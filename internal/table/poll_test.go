@@ -3,7 +3,6 @@ package table
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"cloud.google.com/go/spanner"
@@ -233,24 +232,6 @@ func TestNothingIsReceivedBeforeItIsDue(t *testing.T) {
 	}
 }
 
-// A message that has come in below the low-water mark is found by the next read from the beginning.
-func TestMessageBelowTheMarkIsFound(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, plain())
-	q := w.bare(Options{LeaseLength: long})
-	require.Empty(t, w.takeNow(q))
-	low := q.marks.from(cell{}, time.Now())
-	require.False(t, low.IsZero())
-	w.stranger("old", map[string]any{"DueTime": low.Add(-time.Hour), "VisibleAt": low.Add(-time.Hour)})
-	w.stranger("new", map[string]any{"DueTime": low.Add(time.Second), "VisibleAt": low.Add(time.Second)})
-	require.Equal(t, []string{"new"}, keys(w.takeNow(q)), "it is below the mark")
-	q.marks.mu.Lock()
-	q.marks.cells[cell{}].fullAt = time.Now()
-	q.marks.mu.Unlock()
-	require.Equal(t, []string{"old"}, keys(w.takeNow(q)))
-	require.False(t, q.marks.from(cell{}, time.Now()).IsZero())
-}
-
 func TestReceiveEndsByItself(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, plain())
@@ -275,57 +256,4 @@ func TestReceiveEndsByItself(t *testing.T) {
 		require.ErrorContains(t, err, "Nowhere")
 	}
 	require.Equal(t, 1, yielded)
-}
-
-func TestSleepersAreWokenByNeed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		hub := newWakeups()
-		done := make(chan struct{})
-		type result struct {
-			woken bool
-			slept time.Duration
-		}
-		results := make(chan result, 10)
-		sleep := func(name string, pause time.Duration) *sleeper {
-			s := hub.join(name)
-			go func() {
-				began := time.Now()
-				woken := s.sleep(done, pause)
-				results <- result{woken, time.Since(began)}
-				s.leave()
-			}()
-			synctest.Wait()
-			return s
-		}
-		for range 3 {
-			sleep("a", time.Hour)
-		}
-		sleep("b", 30*time.Minute)
-		sleep("a", shortestPoll)
-
-		time.Sleep(time.Millisecond)
-		hub.sent("a", 2)
-		for range 2 {
-			require.Equal(t, result{true, time.Millisecond}, <-results, "one for each message")
-		}
-		synctest.Wait()
-		require.Empty(t, results)
-		hub.soon("b")
-		require.Equal(t, result{true, time.Millisecond}, <-results)
-
-		awake := hub.join("a")
-		hub.sent("a", 0)
-		require.True(t, awake.sleep(done, time.Hour), "whoever was looking looks once more")
-		hub.soon("c")
-
-		close(done)
-		for range 2 {
-			r := <-results
-			require.False(t, r.woken)
-		}
-		awake.leave()
-		synctest.Wait()
-		require.Empty(t, hub.sleepers, "nothing is kept of those who left")
-	})
 }
