@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/internal/backend"
@@ -53,10 +54,14 @@ func (q *Queue) CheckLedger(ctx context.Context) error {
 		return nil // a role may be allowed to write and not to read
 	case spanner.ErrCode(err) == codes.NotFound:
 		priorities := ""
-		if n := q.PriorityCount(); n > 1 {
-			priorities = fmt.Sprintf(", Priorities: %d", n)
+		if column := q.dead.priority; column != "" {
+			if strings.HasSuffix(spanner.ErrDesc(err), ": "+column) {
+				return fmt.Errorf("queue %s: table %s has no column %s, which keeps the priorities of the messages: ALTER TABLE %s ADD COLUMN %s INT64: %w",
+					q.table, q.dead.table, column, q.dead.table, column, err)
+			}
+			priorities = fmt.Sprintf(", Priorities: %d", q.PriorityCount())
 		}
-		return fmt.Errorf("queue %s: table %s is missing, or a column of it: create it with schema.Apply of schema.DeadLetters{Queue: ...%s}: %w",
+		return fmt.Errorf("queue %s: table %s is missing: create it with schema.Apply of schema.DeadLetters{Queue: ...%s}: %w",
 			q.table, q.dead.table, priorities, err)
 	}
 	return fmt.Errorf("queue %s: table %s: %w", q.table, q.dead.table, err)

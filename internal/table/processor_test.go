@@ -43,7 +43,7 @@ type shop struct {
 func newShop(t *testing.T, d schema.QueueTable, opts ...queue.Option) *shop {
 	t.Helper()
 	e := emulatortest.New(t, emulator.Options{Front: front.Options{IdleBound: time.Second, ClosedBound: 200 * time.Millisecond}})
-	ddl := append(d.Statements(), schema.DeadLetters{Queue: d.Queue}.Statements()...)
+	ddl := append(d.Statements(), schema.DeadLetters{Queue: d.Queue, Priorities: d.Priorities}.Statements()...)
 	s := &shop{t: t, db: e.Database(t, append(ddl, effects)...)}
 	s.client = s.db.Client(t)
 	var err error
