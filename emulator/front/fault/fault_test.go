@@ -212,6 +212,9 @@ func TestNonsenseIsRefused(t *testing.T) {
 		"forget of all":       {Do: Forget()},
 		"forget of rows":      {Do: Forget(), Method: "Commit", Rows: true},
 		"negative probabilty": {Do: Abort(), Probability: -0.1},
+		"negative delay":      {Do: Delay(-1)},
+		"away for no time":    {Do: Away(0)},
+		"a full method name":  {Do: Abort(), Method: "/google.spanner.v1.Spanner/Commit"},
 	} {
 		require.Panics(t, func() { s.Add(r) }, name)
 	}

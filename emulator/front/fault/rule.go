@@ -30,7 +30,7 @@ type Rule struct {
 	// Name stands in the records, and tells the decisions of one rule from those of another with the same seed.
 	// Empty: the action's name.
 	Name string
-	// Method is the bare name of the RPC ("Commit").
+	// Method is the bare name of the RPC ("Commit"), without its service.
 	Method string
 	// Database is the full name of the database.
 	Database string
@@ -63,6 +63,12 @@ func (r Rule) check() string {
 	switch {
 	case r.Do.kind == none:
 		return "Do is not set"
+	case strings.ContainsAny(r.Method, "/."):
+		return fmt.Sprintf("Method is %q, want the bare name, such as \"Commit\"", r.Method)
+	case r.Do.d < 0:
+		return fmt.Sprintf("Do is %q, want a time of 0 or more", r.Do)
+	case r.Do.kind == away && r.Do.d == 0:
+		return "Do is Away for no time at all"
 	case r.Nth < 0:
 		return fmt.Sprintf("Nth is %d, want 0 or more", r.Nth)
 	case r.Times < 0:

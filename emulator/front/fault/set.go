@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,11 +17,11 @@ type Set struct {
 	away    outages
 }
 
-// Add puts the rule behind those that are there. It panics if the rule makes no sense (no action, a negative count, a
-// probability outside 0 to 1): that is a mistake of the program.
+// Add puts the rule behind those that are there. It panics if the rule makes no sense (no action, a negative count or
+// time, a probability outside 0 to 1, a method with its service's name): that is a mistake of the program.
 func (s *Set) Add(r Rule) *Handle {
 	if wrong := r.check(); wrong != "" {
-		panic("fault: rule " + r.Name + ": " + wrong)
+		panic(fmt.Sprintf("fault: rule %q: %s", r.Name, wrong))
 	}
 	h := newHandle(s, r.withDefaults())
 	s.mu.Lock()
