@@ -26,36 +26,43 @@ func TestQueueManyMessages(t *testing.T) {
 	defer cancel()
 
 	var mu sync.Mutex
-	delivered := make(map[int64]time.Time) // when it came first
+	delivered := make(map[int64]time.Time) // when its last lease ends
 	again := 0                             // within a lease
-	acked := 0
+	acked := make(map[int64]bool)
 	var group errgroup.Group
 	for range receivers {
 		group.Go(func() error {
 			var batch []*spanner.Mutation
+			var ids []int64
 			err := c.Single().Query(ctx, spanner.NewStatement("SELECT * FROM RECEIVE_Tasks(max_duration => '20m', max_batch_size => 10)")).Do(func(row *spanner.Row) error {
 				var m task
 				if err := row.ToStruct(&m); err != nil {
 					return err
 				}
 				mu.Lock()
-				if at, seen := delivered[m.ID]; seen && time.Since(at) < lease {
+				if ends, seen := delivered[m.ID]; seen && m.Expiration.Before(ends.Add(lease)) {
 					again++
 				}
-				delivered[m.ID] = time.Now()
+				delivered[m.ID] = m.Expiration
 				mu.Unlock()
+				ids = append(ids, m.ID)
 				batch = append(batch, spanner.Ack("Tasks", spanner.Key{m.ID}, spanner.WithIgnoreNotFound(true)))
 				if !m.Last {
 					return nil
 				}
-				_, err := c.Apply(ctx, batch)
+				if _, err := c.Apply(ctx, batch); err != nil {
+					return err
+				}
 				mu.Lock()
 				defer mu.Unlock()
-				if acked += len(batch); acked >= n {
+				for _, id := range ids {
+					acked[id] = true
+				}
+				if len(acked) == n {
 					cancel()
 				}
-				batch = nil
-				return err
+				batch, ids = nil, nil
+				return nil
 			})
 			if ctx.Err() != nil {
 				return nil
