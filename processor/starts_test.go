@@ -7,6 +7,7 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/emulator/front/fault"
+	"github.com/spanqueue/spanqueue/lease"
 	"github.com/spanqueue/spanqueue/processor"
 	"github.com/spanqueue/spanqueue/queue"
 	"github.com/stretchr/testify/require"
@@ -70,6 +71,34 @@ func TestStartsWithoutAnOutcome(t *testing.T) {
 	require.Equal(t, "no outcome", letters[0].Reason)
 	require.EqualValues(t, 4, letters[0].Attempts)
 	require.Zero(t, w.records())
+}
+
+// The record of a message goes in the commit that takes the message out, whatever the handler's kind.
+func TestRecordsGoWithTheirMessages(t *testing.T) {
+	t.Parallel()
+	for name, h := range map[string]processor.Handler{
+		"tx":    processor.Tx(addOne),
+		"batch": processor.Batch(addAll),
+		"call": processor.Call[int]{
+			Call: func(context.Context, *lease.Held) (int, error) { return 0, nil },
+			Settle: func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message, _ int) error {
+				return addOne(ctx, tx, m)
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.sendStarted("m1", 1)
+			w.sendStarted("m2", 1)
+			require.EqualValues(t, 2, w.records())
+			r := w.handle(w.queue, h)
+			r.outcome(processor.Done, 2)
+			require.NoError(t, r.stop())
+			w.once("m1", "m2")
+			require.Zero(t, w.records())
+		})
+	}
 }
 
 // A start that was never written is not taken back from the process that was killed before.
