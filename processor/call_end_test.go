@@ -79,6 +79,22 @@ func TestF08HandlerTimeout(t *testing.T) {
 	}
 }
 
+// A handler that has outrun its time keeps its message no longer: there are no more renewals, though it is still running.
+func TestRenewalsEndAtTheHandlersTimeout(t *testing.T) {
+	t.Parallel()
+	w := newWorldOf(t, leaseLength*3/2)
+	w.send("m1")
+	g := newGate()
+	r := w.handle(w.queue, call(func(context.Context, *lease.Held) error {
+		<-g.open
+		return nil
+	}), maxAttempts(1), func(c *processor.Config) { c.HandlerTimeout = 100 * time.Millisecond })
+	r.outcome(processor.DeadLettered, 1)
+	require.EqualValues(t, 1, r.Figures().Receiver.Renewed, "the one that it started after")
+	close(g.open)
+	require.NoError(t, r.stop())
+}
+
 // Where a handler hangs that does not return is found in the goroutine profile, by its message.
 func TestStackOfAHandlerThatHangs(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package processor_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 
@@ -132,14 +133,53 @@ func TestF07NoStartOnADeadLease(t *testing.T) {
 	w := newWorld(t)
 	h := w.fault(fault.Rule{Method: "ExecuteStreamingSql", SQL: "RECEIVE_Q", Rows: true, Nth: 1, Do: fault.Delay(leaseLength * 3 / 2)})
 	var calls atomic.Int64
-	a := w.handle(w.queue, call(func(context.Context, *lease.Held) error {
-		calls.Add(1)
+	a := w.handle(w.queue, call(func(_ context.Context, held *lease.Held) error {
+		if calls.Add(1); held.Bound().IsZero() {
+			return errors.New("it is not known whether the lease lives")
+		}
 		return nil
-	}))
+	}), maxAttempts(1))
 	w.send("m1")
 	w.applied(h)
 	wait(t, "the message to be handled", func() bool { return w.left("m1") == 0 })
 	require.NoError(t, a.stop())
 	w.once("m1")
 	require.EqualValues(t, 1, calls.Load())
+}
+
+// A call does not start unless a renewal has succeeded.
+func TestNoCallWithoutARenewal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	refused := w.refuseRenewals()
+	var calls atomic.Int64
+	a := w.handle(w.queue, call(func(context.Context, *lease.Held) error {
+		calls.Add(1)
+		return nil
+	}))
+	w.send("m1")
+	wait(t, "a lease that is lost", func() bool { return a.Figures().Deliveries[processor.LeaseLost] > 0 })
+	require.Zero(t, calls.Load())
+	refused.Remove()
+	a.outcome(processor.Done, 1)
+	require.NoError(t, a.stop())
+	w.once("m1")
+	require.EqualValues(t, 1, calls.Load())
+}
+
+// A message that is acknowledged cannot be renewed, and however late the answer comes, that is no lost lease.
+func TestLateAnswerToSettleIsNoLostLease(t *testing.T) {
+	t.Parallel()
+	w := newWorldOf(t, callLease)
+	h := w.fault(fault.Rule{Method: "Commit", Tag: "queue=Q", Nth: 1, Do: fault.DelayReply(callLease * 3 / 2)})
+	r := w.handle(w.queue, call(func(context.Context, *lease.Held) error { return nil }),
+		func(c *processor.Config) { c.CommitTimeout = patience })
+	w.send("m1")
+	w.applied(h)
+	wait(t, "the end", func() bool { return len(r.Figures().Deliveries) > 0 })
+	require.NoError(t, r.stop())
+	require.Positive(t, r.Figures().Receiver.Unusable, "it was tried")
+	require.Zero(t, r.Figures().Receiver.Lost)
+	require.NotContains(t, r.logs.String(), "a lease has ended")
+	w.once("m1")
 }
