@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"regexp"
+	"strings"
 
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
@@ -19,7 +20,7 @@ import (
 // postgresDDL refuses queue statements.
 func (s *Server) postgresDDL(ctx context.Context, statements []string) ([]string, error) {
 	for _, sql := range statements {
-		if !queues.IsQueueDDL(sql) {
+		if !queues.IsQueueDDL(sql) && !postgresGrant.MatchString(sql) {
 			continue
 		}
 		if knows, err := s.emulator.KnowsQueues(ctx); err != nil || knows {
@@ -30,15 +31,26 @@ func (s *Server) postgresDDL(ctx context.Context, statements []string) ([]string
 	return statements, nil
 }
 
-// postgresFunctions are the calls of queue functions in that dialect.
-var postgresFunctions = regexp.MustCompile(`(?i)\bspanner\s*\.\s*"?(receive|renewlease|renew_lease)_\w+"?\s*\(`)
+var (
+	// postgresGrant is a grant or revocation that is about queues, in that dialect.
+	postgresGrant = regexp.MustCompile(`(?is)^(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:grant|revoke)\b.*\bon\s+(?:queue\b|.*` + postgresName + `)`)
+	// postgresCall is a call of a queue function in that dialect.
+	postgresCall = regexp.MustCompile(`(?i)` + postgresName + `\s*\(`)
+)
+
+const postgresName = `\bspanner"?\s*\.\s*"?((?:receive|renewlease)_\w+)"?`
 
 // explainSQL says why a statement failed that calls a queue function. It looks at nothing while statements succeed.
 func (s *Server) explainSQL(ctx context.Context, sess ident.Session, sql string, err error) error {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.NotFound, codes.Unimplemented:
-		if call := postgresFunctions.FindString(sql); call != "" && s.isPostgres(ctx, sess.Database) {
-			return errPostgres(call + "...)")
+		call := postgresCall.FindStringSubmatch(sql)
+		if call == nil || !s.isPostgres(ctx, sess.Database) {
+			return err
+		}
+		// The statement may have failed for something else: the emulator names what it misses.
+		if strings.Contains(strings.ToLower(status.Convert(err).Message()), strings.ToLower(call[1])) {
+			return errPostgres("spanner." + call[1])
 		}
 	}
 	return err

@@ -204,19 +204,30 @@ func TestQueuePostgreSQLDialect(t *testing.T) {
 			return err
 		}(),
 		"receive": drain(c.Single().Query(t.Context(), spanner.NewStatement("SELECT * FROM spanner.receive_tasks(max_batch_size=>NULL, priority=>NULL, max_duration=>'20m')"))),
+		"quoted":  drain(c.Single().Query(t.Context(), spanner.NewStatement(`SELECT * FROM "spanner"."receive_tasks"(NULL, NULL, '20m')`))),
 		"renew":   drain(c.Single().Query(t.Context(), spanner.NewStatement("SELECT * FROM Spanner . renewlease_tasks(lease_tokens => ARRAY['t1'])"))),
 	} {
 		require.Equal(t, codes.Unimplemented, spanner.ErrCode(err), "%s: %v", name, err)
 		require.ErrorContains(t, err, "PostgreSQL", name)
 	}
 	require.Equal(t, codes.InvalidArgument, spanner.ErrCode(drain(c.Single().Query(t.Context(), spanner.NewStatement("SELECT nope")))))
+	err = drain(c.Single().Query(t.Context(), spanner.NewStatement("SELECT nope, 'spanner.receive_tasks(' -- spanner.receive_tasks(")))
+	require.Equal(t, codes.InvalidArgument, spanner.ErrCode(err), "words in strings and comments mean nothing: %v", err)
 	for _, sql := range []string{
 		"CREATE QUEUE tasks (id bigint NOT NULL, payload bytea NOT NULL, PRIMARY KEY (id))",
 		"-- a comment\ncreate /* */ Queue if not exists \"tasks\" (id bigint NOT NULL, payload jsonb NOT NULL, PRIMARY KEY (id)) INTERLEAVE IN PARENT users ON DELETE CASCADE",
 		"ALTER QUEUE tasks SET OPTIONS (disable_send = true)", "DROP QUEUE tasks", "drop queue if exists tasks",
+		"GRANT INSERT, DELETE ON QUEUE tasks TO worker", "/* a comment */ revoke select on queue tasks from worker",
+		"GRANT EXECUTE ON FUNCTION spanner.receive_tasks, spanner.renewlease_tasks TO worker",
 	} {
 		op, err := admin.UpdateDatabaseDdl(t.Context(), &databasepb.UpdateDatabaseDdlRequest{Database: name, Statements: []string{"CREATE TABLE never (id bigint PRIMARY KEY)", sql}})
 		require.Equal(t, codes.Unimplemented, spanner.ErrCode(err), "%s: %v %v", sql, op, err)
+	}
+	// What is not about queues is the emulator's.
+	for _, sql := range []string{"GRANT SELECT ON TABLE queue TO worker", "CREATE TABLE queue (id bigint PRIMARY KEY) -- grant on queue", "CREATE ROLE worker"} {
+		_, err := admin.UpdateDatabaseDdl(t.Context(), &databasepb.UpdateDatabaseDdlRequest{Database: name, Statements: []string{sql, "CREATE TABLE never again"}})
+		require.Error(t, err, sql)
+		require.NotContains(t, err.Error(), "This front", sql)
 	}
 	require.Empty(t, values[string](t, c, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"))
 }
