@@ -71,7 +71,7 @@ func TestLeaseLostEndsTheContextAndStopsCalls(t *testing.T) {
 func TestLeaseOfAHandlerThatIgnoresItsContext(t *testing.T) {
 	t.Parallel()
 	var log syncBuffer
-	cfg := idempotency.Config{Lease: 100 * time.Millisecond, HandlerTimeout: 50 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	cfg := idempotency.Config{Lease: 2 * time.Second, HandlerTimeout: 50 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	b := newBench(t, cfg)
 	next := b.newStore(t, idempotency.Config{})
 	_, err := b.store.Steps(t.Context(), ride, payload("p"), func(ctx context.Context, run *idempotency.Run) error {
