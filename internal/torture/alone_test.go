@@ -5,10 +5,13 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"cloud.google.com/go/spanner"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/api/option"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/spanqueue/spanqueue/emulator/emulatortest"
 )
@@ -111,22 +114,20 @@ func TestAloneGivesTheTurnUp(t *testing.T) {
 // Who gives up waiting leaves the turn to others.
 func TestAloneWaitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	client, a := aloneOnBare(t)
-	_, err := client.ReadWriteTransaction(t.Context(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
-		if _, err := tx.Update(ctx, spanner.NewStatement("INSERT INTO Effects (Id, N) VALUES ('one', 1)")); err != nil {
-			return err
-		}
+	synctest.Test(t, func(t *testing.T) {
+		a := newAlone()
+		require.NoError(t, a.take(t.Context()))
 		waiting, giveUp := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() {
-			_, err := client.Apply(waiting, []*spanner.Mutation{spanner.Insert("Effects", []string{"Id", "N"}, []any{"two", 2})})
-			ended <- err
-		}()
+		go func() { ended <- a.take(waiting) }()
+		synctest.Wait() // it waits
+		require.Empty(t, ended)
 		giveUp()
-		require.Error(t, <-ended)
-		require.Len(t, a.turn, 1)
-		return nil
+		require.Equal(t, codes.Canceled, status.Code(<-ended))
+		a.begun([]byte("one"))
+		a.give("another")
+		require.Len(t, a.turn, 1, "only who has the turn can give it up")
+		a.give("one")
+		require.NoError(t, a.take(t.Context()))
 	})
-	require.NoError(t, err)
-	require.Empty(t, a.turn)
 }
