@@ -95,7 +95,7 @@ func TestPickupIsBounded(t *testing.T) {
 		w.stranger(id, nil)
 		got := r.next(t)
 		require.Equal(t, id, got.Key[0])
-		require.Less(t, got.at.Sub(sent), interval+400*time.Millisecond, "the interval, a read and a claim on a busy machine")
+		require.Less(t, got.at.Sub(sent), interval+4*time.Second, "the interval, a read and a claim on a busy machine")
 	}
 	r.asleep(t, interval/2)
 	r.calls.reset()
@@ -144,16 +144,15 @@ func TestSendWakesReceiversOfTheProcess(t *testing.T) {
 			r := w.receive(Options{LeaseLength: long, PollInterval: time.Hour})
 			sender := w.bare(Options{}) // another Queue value, and another client
 			r.asleep(t, time.Second)
-			sent := time.Now()
 			require.NoError(t, send(t.Context(), sender, message("m1")))
-			require.Less(t, r.next(t).at.Sub(sent), time.Second)
+			r.next(t) // long before the poll interval, an hour, is over
 
 			// A message for later is expected, not polled for. Nor is one that was due long ago overlooked.
 			now, err := sender.ServerTime(t.Context())
 			require.NoError(t, err)
 			m := message("m2")
 			m.DeliverTime = now.Add(300 * time.Millisecond)
-			sent = time.Now()
+			sent := time.Now()
 			require.NoError(t, send(t.Context(), sender, m))
 			m.Key, m.DeliverTime = spanner.Key{"m3"}, now.Add(-24*time.Hour)
 			require.NoError(t, send(t.Context(), sender, m))
@@ -161,7 +160,6 @@ func TestSendWakesReceiversOfTheProcess(t *testing.T) {
 			got := r.next(t)
 			require.Equal(t, "m2", got.Key[0])
 			require.GreaterOrEqual(t, got.at.Sub(sent), 290*time.Millisecond)
-			require.Less(t, got.at.Sub(sent), 1300*time.Millisecond)
 		})
 	}
 }
@@ -176,17 +174,13 @@ func TestReceiverWaitsForTheNextMessage(t *testing.T) {
 		other := w.bare(Options{LeaseLength: 500 * time.Millisecond})
 		w.send(other, "m1")
 		w.take(other, 1)
-		began := time.Now()
 		r := w.receive(Options{LeaseLength: long, PollInterval: time.Hour})
-		got := r.next(t)
-		require.Less(t, got.at.Sub(began), 2*time.Second)
+		got := r.next(t) // long before the poll interval is over
 		require.Equal(t, 1, got.Record.Starts)
 
 		r.asleep(t, time.Second)
 		require.NoError(t, r.queue.Release(t.Context(), []backend.Delivery{got.Delivery}))
-		began = time.Now()
 		require.Equal(t, 1, r.next(t).Record.Starts)
-		require.Less(t, time.Since(began), time.Second)
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 )
 
 // leaseLength is that of the tests' emulators. It is short, so that what is left to its lease comes back soon.
-const leaseLength = time.Second
+const leaseLength = 3 * time.Second
 
 // patience bounds every wait for a condition.
 const patience = 60 * time.Second
@@ -185,7 +185,7 @@ func (w *world) handle(h processor.Handler, changes ...func(*processor.Config)) 
 	r := &worker{t: w.t, ended: make(chan struct{}), logs: &logs{}}
 	config := processor.Config{
 		Concurrency:   4,
-		CommitTimeout: 500 * time.Millisecond,
+		CommitTimeout: time.Second,
 		Backoff:       processor.Backoff{Min: 10 * time.Millisecond, Max: 100 * time.Millisecond},
 		Logger:        slog.New(slog.NewTextHandler(r.logs, nil)),
 	}
