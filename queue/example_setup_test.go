@@ -17,12 +17,16 @@ var orders = schema.Queue{
 }
 
 // setUp starts an emulator with a database for an example: the queue, the two tables beside it, and one of shipments.
-func setUp(ctx context.Context) (client *spanner.Client, tearDown func()) {
+// More elements are made besides.
+func setUp(ctx context.Context, more ...schema.Element) (client *spanner.Client, tearDown func()) {
 	const database = "projects/demo/instances/demo/databases/example"
 	e, err := emulator.Start(ctx, emulator.Options{IgnoreEnvironment: true})
 	check(err)
 	ddl := append(schema.DeadLetters{Queue: orders}.Statements(), schema.Attempts{Queue: orders}.Statements()[0], orders.DDL(),
 		`CREATE TABLE Shipments (Id STRING(36) NOT NULL, Address STRING(MAX) NOT NULL) PRIMARY KEY (Id)`)
+	for _, element := range more {
+		ddl = append(ddl, element.Statements()...)
+	}
 	check(e.CreateDatabase(ctx, database, ddl...))
 	client, err = spanner.NewClientWithConfig(ctx, database, spanner.ClientConfig{DisableNativeMetrics: true}, e.ClientOptions()...)
 	check(err)
