@@ -72,7 +72,11 @@ func New(client *spanner.Client, definition schema.Queue, opts ...Option) (*Queu
 }
 
 // NewTable returns the queue that the given queue table is. It sends nothing: whether the table is there shows at its first
-// use. It refuses what it could not serve, such as a FLOAT64 key column.
+// use. It refuses what it could not serve, such as a FLOAT64 key column. The dead letters of a processor need the table that
+// schema.DeadLetters describes, with the Priorities of the definition; a table of attempts is not needed.
+//
+// On the public emulator use the front of package emulator, as for Spanner queues: without it the emulator fails the second
+// of two transactions that run at once on one client, and a processor's claims, renewals and handlers do.
 func NewTable(client *spanner.Client, definition schema.QueueTable, opts ...Option) (*Queue, error) {
 	if client == nil {
 		return nil, invalid("the client is nil")
