@@ -53,7 +53,8 @@
 // Failed: a Commit that was refused, here for a row that exists; its error is given again. Aborted: by the emulator,
 // by a fault, or by the front, for the reasons above; ABORTED always carries RetryInfo. Unknown: a front began it, and
 // this one does not remember it. Foreign: no front began it; there is nothing to roll back. A transaction of another
-// session is NOT_FOUND to all three, as it is to the emulator. A state in which a read or query met a constraint is the emulator's to answer.
+// session is NOT_FOUND to all three, as it is to the emulator. A state in which a read or query met a constraint is the
+// emulator's to answer.
 //
 // After a last statement, statements are FAILED_PRECONDITION, and so is a Commit with mutations.
 //

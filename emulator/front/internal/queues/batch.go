@@ -95,7 +95,7 @@ func checkNames(queue *backing.Queue) error {
 		return errReserved("QUEUE", queue.Name())
 	}
 	for _, c := range queue.Definition.KeyColumns {
-		if backing.ReservedColumn(c.Name) || strings.EqualFold(c.Name, positionName) {
+		if backing.ReservedColumn(c.Name) || strings.EqualFold(c.Name, positionName) || strings.EqualFold(c.Name, rowAlias) {
 			return status.Errorf(codes.InvalidArgument, "CREATE QUEUE %s: the column name %s is reserved for what the front keeps of a message.", queue.Name(), c.Name)
 		}
 	}

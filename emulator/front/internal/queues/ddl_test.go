@@ -86,6 +86,8 @@ func TestDDLThatIsRefused(t *testing.T) {
 		"CREATE QUEUE Spanqueue_Roles (Id INT64, Payload JSON NOT NULL) PRIMARY KEY (Id)":                                          {codes.InvalidArgument, "reserved"},
 		"CREATE QUEUE spanqueue_queue_Tasks (Id INT64, Payload JSON NOT NULL) PRIMARY KEY (Id)":                                    {codes.InvalidArgument, "reserved"},
 		"CREATE QUEUE Q (spanqueueSentTime INT64, Payload JSON NOT NULL) PRIMARY KEY (spanqueueSentTime)":                          {codes.InvalidArgument, "column name spanqueueSentTime is reserved"},
+		"CREATE QUEUE Q (spanqueue_row INT64, Payload JSON NOT NULL) PRIMARY KEY (spanqueue_row)":                                  {codes.InvalidArgument, "column name spanqueue_row is reserved"},
+		"CREATE QUEUE Q (Spanqueue_Position INT64, Payload JSON NOT NULL) PRIMARY KEY (Spanqueue_Position)":                        {codes.InvalidArgument, "column name Spanqueue_Position is reserved"},
 		"CREATE QUEUE Q (Id INT64, `SpanqueueGeneration` STRING(36), Payload JSON NOT NULL) PRIMARY KEY (Id, SpanqueueGeneration)": {codes.InvalidArgument, "column name SpanqueueGeneration is reserved"},
 		"DROP INDEX spanqueue_sent_Tasks":                                                                                          {codes.InvalidArgument, "belongs to the queue Tasks"},
 		"ALTER TABLE SPANQUEUE_QUEUE_TASKS ALTER COLUMN Declaration SET DEFAULT ('')":                                              {codes.InvalidArgument, "belongs to the queue Tasks"},
