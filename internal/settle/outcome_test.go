@@ -166,3 +166,28 @@ func TestSlowRunsAreBounded(t *testing.T) {
 		require.Equal(t, 101, x.Run(t.Context()).Runs, "no bound")
 	})
 }
+
+// What cannot be looked up is not taken for present: even a commit that was refused may have followed one that landed.
+func TestUnansweredProbeIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		refusal, silence := status.Error(codes.FailedPrecondition, "not now"), status.Error(codes.Internal, "broken")
+		q := &scripted{
+			runTx: func(ctx context.Context, f func(context.Context, backend.Tx) error) error {
+				if err := f(ctx, scriptedTx{}); err != nil {
+					return err
+				}
+				return refusal
+			},
+			probe: func() (backend.Presence, error) { return backend.Present, silence },
+		}
+		x := Tx{
+			Queue: q, Body: func(context.Context, backend.Tx) error { return nil },
+			MaxRuns: 10, CommitTimeout: time.Minute, ResolveTimeout: time.Minute,
+		}
+		v := x.Run(t.Context())
+		require.Equal(t, Unresolved, v.Result)
+		require.ErrorIs(t, v.Err, refusal)
+		require.ErrorIs(t, v.Err, silence)
+	})
+}
