@@ -114,7 +114,7 @@ func TestCrashesNeverPartEffectAndReceipt(t *testing.T) {
 	for n := range databases {
 		t.Run(fmt.Sprint("database ", n), func(t *testing.T) {
 			t.Parallel()
-			b := newBenchOn(t, e, schema.Operations{}, idempotency.Config{CommitTimeout: 250 * time.Millisecond})
+			b := newBenchOn(t, e, schema.Operations{}, idempotency.Config{CommitTimeout: time.Second})
 			random := rand.New(rand.NewPCG(uint64(n), 7))
 			landed := map[bool]int{}
 			one := func(key string, end func(key string)) {
