@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/spanqueue/spanqueue/emulator/front/fault"
 	"github.com/spanqueue/spanqueue/processor"
 	"github.com/spanqueue/spanqueue/queue"
@@ -95,6 +96,27 @@ func TestF02CommitLandsAndTheAnswerIsLost(t *testing.T) {
 			require.NotContains(t, r.logs.String(), "level=ERROR")
 		})
 	}
+}
+
+// Once the lease has ended before the lost commit was looked up, it may have been another holder that settled the message.
+// The outcome says so; nothing else is different.
+func TestSettledElsewhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fault(fault.Rule{Method: "ExecuteStreamingSql", SQL: "RENEWLEASE_Q", Do: fault.Before(codes.FailedPrecondition, "no renewals today")})
+	lost := w.fault(fault.Rule{Method: "Commit", Tag: "queue=Q", Nth: 1, Do: fault.After(codes.Unknown, "who knows")})
+	asked := w.fault(fault.Rule{Method: "StreamingRead", Match: func(c fault.Call) bool {
+		read, ok := c.Request.(*spannerpb.ReadRequest)
+		return ok && read.GetTable() == "Q" && c.Tag == ""
+	}, Nth: 1, Do: fault.Delay(2 * leaseLength)})
+	r := w.work(addOne)
+	w.send("m1")
+	w.applied(lost)
+	w.applied(asked)
+	r.outcome(processor.SettledElsewhere, 1)
+	require.NoError(t, r.stop())
+	require.Len(t, r.Figures().Deliveries, 1)
+	w.once("m1")
 }
 
 // F03 (a): the commit is answered with an error and did not land.
