@@ -36,8 +36,17 @@ func (c *clock) now() (time.Time, bool) {
 	return upper, ok
 }
 
-// past returns a time that is over for the database. It reports false when nothing is known.
+// past returns a time that is over for the database. It reports false when nothing is known. It may be long over when the
+// database has not been asked for long; that is good enough to judge by, and not to write down: see justPast.
 func (c *clock) past() (time.Time, bool) { return c.lower.now() }
+
+// justPast is past where the two bounds are close together: a message that is to be found at once is written down at this
+// time, which has to lie above the low-water marks of every receiver.
+func (c *clock) justPast() (time.Time, bool) {
+	upper, recent := c.upper.Now()
+	past, known := c.past()
+	return past, recent && known && upper.Sub(past) < markMargin/2
+}
 
 // floor carries a lower bound of the database's time forward between its answers.
 type floor struct {

@@ -1,10 +1,14 @@
 package table
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"cloud.google.com/go/spanner"
+	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/schema"
 	"github.com/stretchr/testify/require"
 )
 
@@ -51,4 +55,57 @@ func TestClockKeepsTheTimeBetweenItsBounds(t *testing.T) {
 		now, _ := c.now()
 		require.False(t, now.Before(database().Add(3*time.Hour)))
 	})
+}
+
+// rested makes the clock one whose last answer came hours ago.
+func (c *clock) rested(hours time.Duration) {
+	now, _ := c.past()
+	old := time.Now().Add(-hours * time.Hour)
+	c.upper, c.lower = backend.Clock{}, floor{}
+	c.upper.Observe(now.Add(-hours*time.Hour), old)
+	c.lower.observe(now.Add(-hours*time.Hour), old)
+}
+
+// After hours without an answer the lower bound of the time lags by seconds: what is written by it would lie below the marks
+// of other processes, and be found half a minute late.
+func TestWritesAfterALongRest(t *testing.T) {
+	t.Parallel()
+	s := plain()
+	s.Queue.KeyColumns = append(s.Queue.KeyColumns, schema.Column{Name: "Num", Type: schema.Int64()})
+	s.OrderColumns = 1
+	w := newWorld(t, plain())
+	q := w.bare(Options{LeaseLength: long})
+	lag := func(q *Queue, at time.Time) time.Duration {
+		now, err := q.askTime(t.Context())
+		require.NoError(t, err)
+		return now.Sub(at)
+	}
+	w.send(q, "m0")
+	q.clock.rested(10)
+	past, _ := q.clock.past()
+	require.Greater(t, lag(w.bare(Options{}), past), 30*time.Second, "or the test shows nothing")
+	w.send(q, "m1")
+	r, _ := w.find(q, "m1")
+	require.Less(t, lag(q, r.visible), 20*time.Second, "sent now")
+
+	ds := w.take(q, 2)
+	q.clock.rested(10)
+	require.NoError(t, q.Release(t.Context(), ds))
+	r, _ = w.find(q, "m0")
+	require.Less(t, lag(q, r.visible), 20*time.Second, "released now")
+
+	w = newWorld(t, s)
+	q = w.bare(Options{LeaseLength: long})
+	require.NoError(t, q.Send(t.Context(), []backend.Outgoing{{Key: spanner.Key{"a", int64(1)}}, {Key: spanner.Key{"a", int64(2)}}}))
+	d := w.take(q, 1)[0]
+	fresh := w.bare(Options{}) // it has never asked for the time
+	_, err := fresh.client.ReadWriteTransaction(t.Context(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+		return fresh.Ack(ctx, tx, d)
+	})
+	require.NoError(t, err)
+	row, err := q.client.Single().ReadRow(t.Context(), q.table, spanner.Key{"a", int64(2)}, q.columns.all)
+	require.NoError(t, err)
+	next, err := q.readRow(row)
+	require.NoError(t, err)
+	require.Less(t, lag(q, next.visible), 20*time.Second, "brought back now")
 }

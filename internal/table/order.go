@@ -127,7 +127,10 @@ func (q *Queue) next(ctx context.Context, tx backend.SpannerTx, gone []row) (int
 	if err != nil {
 		return 0, err
 	}
-	past, _ := q.clock.past()
+	past, err := q.justPast(ctx, tx)
+	if err != nil {
+		return 0, err
+	}
 	var writes []*spanner.Mutation
 	for _, rows := range lines {
 		i := slices.IndexFunc(rows, func(r row) bool { return !left[rowcodec.ID(r.key)] })

@@ -13,13 +13,16 @@ import (
 
 // Release implements backend.Releaser.
 func (q *Queue) Release(ctx context.Context, deliveries []backend.Delivery) error {
-	held, err := q.change(ctx, "release", deliveries, func(tx backend.SpannerTx, ds []backend.Delivery, rows []row) error {
-		past, known := q.clock.past()
+	held, err := q.change(ctx, "release", deliveries, func(ctx context.Context, tx backend.SpannerTx, ds []backend.Delivery, rows []row) error {
+		past, err := q.justPast(ctx, tx)
+		if err != nil {
+			return err
+		}
 		n := q.columns.names
 		var writes []*spanner.Mutation
 		for i, r := range rows {
 			visible := r.due // it was visible then
-			if known && past.After(visible) {
+			if past.After(visible) {
 				visible = past
 			}
 			columns, values := q.takenBack(ds[i], r)
@@ -39,7 +42,7 @@ func (q *Queue) Release(ctx context.Context, deliveries []backend.Delivery) erro
 
 // TakeBack implements backend.Ledger. The lease stays; a message that is to come back at once is released instead.
 func (q *Queue) TakeBack(ctx context.Context, d backend.Delivery) error {
-	_, err := q.change(ctx, "attempts", []backend.Delivery{d}, func(tx backend.SpannerTx, ds []backend.Delivery, rows []row) error {
+	_, err := q.change(ctx, "attempts", []backend.Delivery{d}, func(_ context.Context, tx backend.SpannerTx, ds []backend.Delivery, rows []row) error {
 		var writes []*spanner.Mutation
 		for i, r := range rows {
 			columns, values := q.takenBack(ds[i], r)
@@ -67,7 +70,7 @@ func (q *Queue) takenBack(d backend.Delivery, r row) (columns []string, values [
 
 // change runs a transaction that writes what becomes of those of the deliveries that are held, and returns how many are.
 func (q *Queue) change(ctx context.Context, what string, deliveries []backend.Delivery,
-	write func(tx backend.SpannerTx, held []backend.Delivery, rows []row) error) (int, error) {
+	write func(ctx context.Context, tx backend.SpannerTx, held []backend.Delivery, rows []row) error) (int, error) {
 	if len(deliveries) == 0 {
 		return 0, nil
 	}
@@ -85,7 +88,7 @@ func (q *Queue) change(ctx context.Context, what string, deliveries []backend.De
 				held, heldRows = append(held, d), append(heldRows, r)
 			}
 		}
-		if err := write(tx, held, heldRows); err != nil {
+		if err := write(ctx, tx, held, heldRows); err != nil {
 			return err
 		}
 		committing = boottime.Now()

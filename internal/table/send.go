@@ -75,7 +75,7 @@ func (q *Queue) SendStatement(m backend.Outgoing) (spanner.Statement, error) {
 
 // inserts returns the mutations of messages that are sent at once.
 func (q *Queue) inserts(ctx context.Context, messages []backend.Outgoing) ([]*spanner.Mutation, error) {
-	past, known := q.clock.past()
+	past, known := q.clock.justPast()
 	if q.ordered() {
 		known = false // it may be behind the times that others have
 		var err error
