@@ -52,9 +52,6 @@ func (b *book) renewedLocked(e *entry, token string, sent, now time.Time) {
 		e.renewed = sent
 	}
 	e.renewAt = b.terms.renewAt(e.renewed, random())
-	if e.ended != nil || e.stopped || !e.deferred.IsZero() {
-		e.token = ""
-	}
 	delete(b.fresh, e)
 	e.announceLocked()
 }

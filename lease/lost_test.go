@@ -103,6 +103,14 @@ func TestConfirm(t *testing.T) {
 		require.ErrorIs(t, h.Confirm(gone), enough)
 
 		require.NoError(t, h.Confirm(t.Context()), "a call without an answer is made again")
+
+		send(t, m.Queue(), 2)
+		other := r.next(time.Second)
+		begun := time.Now()
+		require.NoError(t, other.Confirm(t.Context()))
+		require.Zero(t, time.Since(begun), "a first renewal that is waited for is made at once")
+		require.NoError(t, ack(t.Context(), m.Queue(), other))
+		other.Release()
 		calls := m.Counts().RenewCalls
 		require.NoError(t, h.Confirm(t.Context()))
 		require.Equal(t, calls, m.Counts().RenewCalls, "confirmed is confirmed")
@@ -225,6 +233,36 @@ func TestMessageComesBackWhileInHand(t *testing.T) {
 		require.NoError(t, ack(t.Context(), m.Queue(), h))
 		h.Release()
 		r.end()
+	})
+}
+
+// The lease was lost, its holder has been told and does not end, and the message comes back to the same worker: it is not
+// kept for a holder that has it no longer, and goes on to others.
+func TestMessageComesBackAfterItsHolderWasTold(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t)
+		send(t, m.Queue(), 1)
+		a := start(t, m.Queue(), Config{LowWater: 10})
+		h := a.next(time.Second)
+		require.NoError(t, h.Confirm(t.Context()))
+		ctx, cancel := h.Context(t.Context())
+		defer cancel()
+		m.SetFault(queuetest.OpRenew, queuetest.Always(queuetest.Fault{Stall: true}))
+		<-ctx.Done()
+		m.SetFault(queuetest.OpRenew, nil)
+		time.Sleep(leaseLength / 2)
+		require.Equal(t, int64(1), a.Stats().Again)
+		renewed := a.Stats().Renewed
+		a.stop()
+		b := start(t, m.Queue(), Config{})
+		other := b.next(leaseLength)
+		require.Equal(t, renewed, a.Stats().Renewed)
+		require.ErrorIs(t, h.Confirm(t.Context()), ErrLost)
+		require.NoError(t, ack(t.Context(), m.Queue(), other))
+		other.Release()
+		h.Release()
+		require.NoError(t, <-a.ended)
+		b.end()
 	})
 }
 

@@ -160,9 +160,11 @@ func TestMessagesAreLetGo(t *testing.T) {
 		require.Equal(t, int64(3), a.Stats().Received, "they are not taken again while no slot becomes free")
 		b := start(t, m.Queue(), Config{})
 		b.next(2 * leaseLength).Release()
-		h.Release()
-		a.end()
 		b.end()
+		h.Release()
+		time.Sleep(leaseLength * 3 / 2) // the leases of all have ended meanwhile
+		require.Equal(t, 3, a.Stats().Waiting, "a slot has become free: as many are kept waiting as before")
+		a.end()
 	})
 }
 
