@@ -103,8 +103,8 @@ func (b *bench) effectAndReceipt(t *testing.T, key string) (got [2]int64) {
 	return got
 }
 
-// F27: effect and receipt are never apart, whatever ends
-// whom and when, and both are there after the retry.
+// F27: effect and receipt are never apart, whatever ends whom and when, and both
+// are there after the retry.
 func TestCrashesNeverPartEffectAndReceipt(t *testing.T) {
 	t.Parallel()
 	const databases, kills, others = 10, 2, 18 // 20 kills and 180 cancels and lost answers
