@@ -227,3 +227,28 @@ func TestF04IgnoredErrorComesBackAtCommit(t *testing.T) {
 	require.EqualValues(t, 7, w.effects("taken"))
 	require.Zero(t, w.left("m1"))
 }
+
+// A commit that is refused for what the handler has written is the handler's failure, at once: running it again would not
+// help.
+func TestRefusedCommitIsAFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	taken := spanner.Insert("Effects", []string{"Id", "N"}, []any{"taken", 7})
+	_, err := w.client.Apply(t.Context(), []*spanner.Mutation{taken})
+	require.NoError(t, err)
+	var calls atomic.Int64
+	r := w.work(func(ctx context.Context, tx *spanner.ReadWriteTransaction, m *queue.Message) error {
+		calls.Add(1)
+		if err := addOne(ctx, tx, m); err != nil {
+			return err
+		}
+		return tx.BufferWrite([]*spanner.Mutation{taken})
+	}, maxAttempts(1))
+	w.send("m1")
+	r.outcome(processor.DeadLettered, 1)
+	require.NoError(t, r.stop())
+	require.EqualValues(t, 1, calls.Load())
+	require.Contains(t, w.letters("m1")[0].Error.StringVal, "AlreadyExists")
+	require.Zero(t, w.effects("m1"))
+	require.EqualValues(t, 7, w.effects("taken"))
+}
