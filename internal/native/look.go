@@ -3,29 +3,15 @@ package native
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"cloud.google.com/go/spanner"
 	"github.com/spanqueue/spanqueue/internal/backend"
+	"github.com/spanqueue/spanqueue/schema"
 )
 
 // Stats implements backend.Queue.
 func (q *Queue) Stats(ctx context.Context) (backend.Stats, error) {
-	var s backend.Stats
-	// The clock is read once: a message is then either ready or delayed.
-	sql := fmt.Sprintf("SELECT CURRENT_TIMESTAMP(), COUNTIF(DeliverTime <= CURRENT_TIMESTAMP()), COUNTIF(DeliverTime > CURRENT_TIMESTAMP()), MIN(DeliverTime) FROM %s", q.sql.queue)
-	err := q.client.Single().Query(ctx, spanner.Statement{SQL: sql}).Do(func(row *spanner.Row) error {
-		var now time.Time
-		var oldest spanner.NullTime
-		if err := row.Columns(&now, &s.Ready, &s.Delayed, &oldest); err != nil {
-			return err
-		}
-		if oldest.Valid {
-			s.OldestAge = max(0, now.Sub(oldest.Time))
-		}
-		return nil
-	})
-	return s, err
+	return backend.CountStats(ctx, q.client, q.sql.queue, quote(schema.DeliverTimeColumn))
 }
 
 // Peek implements backend.Queue.

@@ -12,23 +12,7 @@ import (
 
 // Stats implements backend.Queue.
 func (q *Queue) Stats(ctx context.Context) (backend.Stats, error) {
-	var s backend.Stats
-	due := quote(q.columns.names.DueTime)
-	// The clock is read once: a message is then either ready or delayed.
-	sql := fmt.Sprintf("SELECT CURRENT_TIMESTAMP(), COUNTIF(%[1]s <= CURRENT_TIMESTAMP()), COUNTIF(%[1]s > CURRENT_TIMESTAMP()), MIN(%[1]s) FROM %[2]s",
-		due, quote(q.table))
-	err := q.client.Single().Query(ctx, spanner.Statement{SQL: sql}).Do(func(r *spanner.Row) error {
-		var now time.Time
-		var oldest spanner.NullTime
-		if err := r.Columns(&now, &s.Ready, &s.Delayed, &oldest); err != nil {
-			return err
-		}
-		if oldest.Valid {
-			s.OldestAge = max(0, now.Sub(oldest.Time))
-		}
-		return nil
-	})
-	return s, err
+	return backend.CountStats(ctx, q.client, quote(q.table), quote(q.columns.names.DueTime))
 }
 
 // Peek implements backend.Queue. A message that is claimed, or was, shows the token of that claim: who acknowledges it
