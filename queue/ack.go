@@ -47,7 +47,8 @@ func (q *Queue) AckAll(ctx context.Context, tx Transaction, messages []*Message)
 }
 
 // Resend acknowledges the message and sends it again under the same key, due at the given time, in the same transaction:
-// the way to postpone, to retry later and to move a payload forward. A nil payload keeps the message's own.
+// the way to postpone, to retry later and to move a payload forward. A nil payload keeps the message's own. The priority is
+// kept, the attempts begin anew: a loop of yours that gives up some day counts in the payload (a processor counts by itself).
 //
 // Choose the time before the transaction function, once, and never one that the message had before: the function may run
 // several times, and a run that meets its own earlier commit must miss. ServerTime plus a delay is such a time. A time

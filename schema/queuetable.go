@@ -60,8 +60,9 @@ type QueueTableColumns struct {
 	// LeaseToken STRING, may be NULL: drawn by whoever claimed the message last.
 	LeaseToken string
 	// Attempts INT64: claims of the message, but for those that were given back
-	// or ended in a deferral. It is kept when the message is sent again. A claim
-	// counts when its process dies before the handler was called, too.
+	// or ended in a deferral. A processor keeps it when it sends the message
+	// again. A claim counts when its process dies before the handler was called,
+	// too.
 	Attempts string
 	// Errors INT64: those of the Attempts that failed. The others have not (yet)
 	// reported an outcome.

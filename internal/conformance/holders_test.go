@@ -224,6 +224,7 @@ func callersTransactions(h *house) {
 	m = h.receive(q)
 	require.True(h.t, m.DeliverTime.Equal(at))
 	require.Equal(h.t, "payload of m1", string(m.Payload))
+	require.LessOrEqual(h.t, m.Attempt, 1, "its attempts begin anew")
 	require.NoError(h.t, run(func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
 		missing, err := q.AckAll(ctx, tx, []*queue.Message{m, &stale})
 		if err != nil {

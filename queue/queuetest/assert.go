@@ -18,8 +18,12 @@ type TB interface {
 // lookTimeout bounds an assertion's look at the queue.
 const lookTimeout = 30 * time.Second
 
-// maxLooked is how many messages an assertion looks at.
-const maxLooked = 10_000
+const (
+	// maxLooked is how many messages an assertion looks at.
+	maxLooked = 10_000
+	// maxNamed is how many of them it names when it fails.
+	maxNamed = 10
+)
 
 // RequireEmpty fails the test unless the queue, of any kind, has no message at all: due, leased or delayed.
 func RequireEmpty(t TB, q *queue.Queue) {
@@ -75,7 +79,8 @@ func RequireSent(t TB, q *queue.Queue, key spanner.Key) *queue.Message {
 			return m
 		}
 	}
-	t.Fatalf("queue %s has no message of key %v; it has %v", q.Name(), key, messages)
+	t.Fatalf("queue %s has no message of key %v; it has %d, the first of them %v", q.Name(), key, len(messages),
+		messages[:min(len(messages), maxNamed)])
 	return nil
 }
 
