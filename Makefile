@@ -43,6 +43,7 @@ test-node: ## Google's Node client on the emulator with queues; needs Node 20 an
 bench: ## the figures of the README, each against the obvious way, in one run
 	$(GO) test -run '^$$' -bench 'Transactions|Processor|Claims' -benchtime 1x ./emulator/front ./processor ./internal/table
 	$(GO) test -run '^$$' -bench Pickup -benchtime 300x ./emulator/front
+	$(GO) test -run '^$$' -bench Pickup -benchtime 1x ./internal/table
 
 .PHONY: lint
 lint: ## gofmt, vet and staticcheck
