@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spanqueue/spanqueue/internal/backend"
@@ -198,7 +199,8 @@ func TestMessagesAreGivenBack(t *testing.T) {
 		require.ElementsMatch(t, []int64{2, 3, 4}, m.taken())
 		h.Release()
 		r.next(2 * leaseLength).Release() // a slot has become free: messages are taken again
-		time.Sleep(leaseLength)
+		time.Sleep(leaseLength * 5 / 4)
+		synctest.Wait() // until what this moment brings has come
 		waiting := r.Stats().Waiting
 		require.Positive(t, waiting)
 		r.end()
