@@ -57,15 +57,18 @@ func newWorld(t *testing.T, ddl ...string) *world {
 // newWorldOf makes a world with leases of the given length.
 func newWorldOf(t *testing.T, lease time.Duration, ddl ...string) *world {
 	t.Helper()
-	e := emulatortest.New(t, emulator.Options{Front: front.Options{
-		LeaseLength: lease,
-		IdleBound:   time.Second,
-		ClosedBound: 200 * time.Millisecond,
-	}})
+	return newWorldBehind(t, front.Options{LeaseLength: lease}, ddl...)
+}
+
+// newWorldBehind makes a world with a front of its own.
+func newWorldBehind(t *testing.T, o front.Options, ddl ...string) *world {
+	t.Helper()
+	o.IdleBound, o.ClosedBound = time.Second, 200*time.Millisecond
+	e := emulatortest.New(t, emulator.Options{Front: o})
 	ddl = append(ddl, testQueue.DDL(), effectsTable)
 	ddl = append(ddl, schema.Attempts{Queue: testQueue}.Statements()...)
 	ddl = append(ddl, schema.DeadLetters{Queue: testQueue}.Statements()...)
-	w := &world{t: t, db: e.Database(t, ddl...), lease: lease}
+	w := &world{t: t, db: e.Database(t, ddl...), lease: o.LeaseLength}
 	w.client = w.db.Client(t)
 	w.queue = w.openQueue(w.client)
 	return w
