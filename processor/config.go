@@ -29,7 +29,7 @@ type Config struct {
 
 	// HandlerTimeout ends the context of a handler's single run, at least 1 ms; 0 means 30 s. Spanner may abort a
 	// transaction that was idle for 10 s, whatever this says: the handler then runs again, unless it has used up its time,
-	// which is a failure.
+	// which is a failure. The handler's context tells by ending, with ErrHandlerTimeout as its cause; it has no Deadline.
 	HandlerTimeout time.Duration
 
 	// CommitTimeout is how long a commit is waited for before its outcome counts as unknown and is looked up, at least

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -54,6 +55,8 @@ const (
 	applyLastPause  = time.Second
 )
 
+var fullName = regexp.MustCompile(`^projects/[^/]+/instances/[^/]+/databases/[^/]+$`)
+
 // Apply creates what is missing of the wanted elements in the database
 // ("projects/P/instances/I/databases/D"), in one batch of DDL in the order of
 // their dependencies. If nothing is missing it reads the database's DDL and
@@ -71,6 +74,12 @@ const (
 // see through; the result then says what was present at the last look. On the
 // service a batch that fails half way keeps its first half: call Apply again.
 func Apply(ctx context.Context, admin *database.DatabaseAdminClient, databaseName string, want ...Element) (Result, error) {
+	if admin == nil {
+		return Result{}, errors.New("schema: Apply needs a client of the database admin API: the client is nil")
+	}
+	if !fullName.MatchString(databaseName) {
+		return Result{}, fmt.Errorf("schema: the database's name is %q; it must be projects/P/instances/I/databases/D", databaseName)
+	}
 	plan, err := planFor(want)
 	if err != nil {
 		return Result{}, err

@@ -232,6 +232,19 @@ func TestApplyWrapsTheErrorsOfTheDatabase(t *testing.T) {
 	require.Equal(t, codes.Canceled, status.Code(err), err)
 }
 
+// What cannot be a database is refused before anybody is asked.
+func TestApplyRefusesWhatIsNoDatabase(t *testing.T) {
+	t.Parallel()
+	client, sent := admin(t, emulatortest.Database(t).Endpoint())
+	for _, name := range []string{"", "shop", "projects/p/instances/i", "projects/p/instances/i/databases/d/sessions/s", "projects//instances/i/databases/d"} {
+		_, err := schema.Apply(t.Context(), client, name, users)
+		require.ErrorContains(t, err, "it must be projects/P/instances/I/databases/D", name)
+	}
+	require.Zero(t, sent.Load())
+	_, err := schema.Apply(t.Context(), nil, "projects/p/instances/i/databases/d", users)
+	require.ErrorContains(t, err, "the client is nil")
+}
+
 // The shapes of queue tables survive the emulator's own way of showing DDL, for
 // every type a key can have there.
 func TestApplyRecognisesWhatItMadeForEveryKeyType(t *testing.T) {

@@ -63,6 +63,7 @@ func showLetter(w io.Writer, l *queue.DeadLetter) error {
 		{"last attempt", formatTime(l.LastAt)},
 		{"attempts", fmt.Sprint(l.Attempts)},
 		{"handler", l.Handler},
+		{"priority", fmt.Sprint(l.Priority)},
 		{"reason", l.Reason},
 		{"error", l.Error},
 		{"payload", fmt.Sprintf("%d bytes", len(l.Payload))},

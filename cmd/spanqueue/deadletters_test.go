@@ -85,7 +85,7 @@ func TestDeadLettersShow(t *testing.T) {
 	require.Equal(t, out, w.ok("deadletters", "show", text))
 	for _, want := range []string{
 		`letter +\["alice",7\]@20`, `deliver time +9000-01-01T00:00:00Z`, `attempts +3\n`, `handler +mailer\n`, `reason +attempts\n`,
-		`error +no luck\n`, `payload +11 bytes\n\ntwo apples\n`, `first attempt +20`, `last attempt +20`,
+		`error +no luck\n`, `payload +11 bytes\n\ntwo apples\n`, `priority +0\n`, `first attempt +20`, `last attempt +20`,
 	} {
 		require.Regexp(t, want, out)
 	}

@@ -24,6 +24,7 @@ type letterJSON struct {
 	FirstAt     string          `json:"firstAt,omitempty"`
 	LastAt      string          `json:"lastAt,omitempty"`
 	Handler     string          `json:"handler,omitempty"`
+	Priority    int             `json:"priority,omitempty"`
 	Payload     []byte          `json:"payload,omitempty"`
 }
 
@@ -31,7 +32,7 @@ func letterObject(l *queue.DeadLetter) letterJSON {
 	return letterJSON{
 		Letter: formatLetter(l.Key, l.DeadAt), Key: json.RawMessage(formatKey(l.Key)), DeadAt: formatTime(l.DeadAt),
 		DeliverTime: formatTime(l.DeliverTime), Reason: l.Reason, Error: l.Error, Attempts: l.Attempts,
-		FirstAt: formatTime(l.FirstAt), LastAt: formatTime(l.LastAt), Handler: l.Handler, Payload: l.Payload,
+		FirstAt: formatTime(l.FirstAt), LastAt: formatTime(l.LastAt), Handler: l.Handler, Priority: l.Priority, Payload: l.Payload,
 	}
 }
 
