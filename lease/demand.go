@@ -119,7 +119,8 @@ func (b *book) opened(closeStream context.CancelFunc) {
 	b.checkStreamLocked(b.clock.now())
 }
 
-// closed notes the stream's end, and reports whether the book had asked for it.
+// closed notes the stream's end, by an error that nobody here wanted or without one, and reports whether the book had asked
+// for it.
 func (b *book) closed(err error) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

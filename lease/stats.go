@@ -25,8 +25,8 @@ type Stats struct {
 	// earlier answer was lost.
 	RenewCalls, RenewErrors, Renewed, Unusable int64
 
-	// Streams counts the receive streams that were opened, StreamErrors those that failed, and StreamsClosed those that
-	// were closed here because enough had come: what was on its way then waits out its lease.
+	// Streams counts the receive streams that were opened, StreamErrors those that failed by themselves, and StreamsClosed
+	// those that were closed here because enough had come: what was on its way then waits out its lease.
 	Streams, StreamErrors, StreamsClosed int64
 }
 

@@ -67,10 +67,10 @@ func (s *stream) run(ctx context.Context) {
 
 // receive opens one stream and takes all that it brings, at once, until it ends or enough is here. It reports
 // whether the stream did what it should: it brought something, or stayed open, or was closed by us.
-func (s *stream) receive(ctx context.Context, m marks) (progress bool, err error) {
+func (s *stream) receive(run context.Context, m marks) (progress bool, err error) {
 	duration := s.duration(m)
 	opened := time.Now()
-	ctx, stop := context.WithTimeoutCause(ctx, duration+slack, errStalled)
+	ctx, stop := context.WithTimeoutCause(run, duration+slack, errStalled)
 	defer stop()
 	ctx, closeStream := context.WithCancel(ctx)
 	defer closeStream()
@@ -78,7 +78,10 @@ func (s *stream) receive(ctx context.Context, m marks) (progress bool, err error
 	var rows lag
 	for message, err := range s.queue.Receive(ctx, queue.ReceiveOptions{MaxDuration: duration, MaxBatch: m.batch}) {
 		if err != nil {
-			if s.book.closed(err) {
+			if run.Err() != nil {
+				err = nil // it ended because Run does
+			}
+			if s.book.closed(err) || err == nil {
 				return true, nil
 			}
 			if cause := context.Cause(ctx); cause == errStalled {

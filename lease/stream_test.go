@@ -73,7 +73,7 @@ func TestStreamsThatFail(t *testing.T) {
 				opened := r.Stats().Streams
 				require.GreaterOrEqual(t, opened, int64(c.atLeast))
 				require.LessOrEqual(t, opened, int64(c.atMost))
-				require.InDelta(t, opened, r.Stats().StreamErrors, 1)
+				require.Equal(t, opened, r.Stats().StreamErrors)
 
 				m.SetFault(queuetest.OpReceive, nil)
 				send(t, m.Queue(), 1)
@@ -162,6 +162,31 @@ func TestIdleStreams(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Only streams that ended by an error that nobody here wanted are counted as errors: not the one that the end of Run closes,
+// nor one that is closed because enough is here.
+func TestStreamsThatWereClosedAreNoErrors(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t)
+		r := start(t, m.Queue(), Config{LowWater: 4, MaxWait: time.Hour})
+		send(t, m.Queue(), 1, 2, 3, 4)
+		time.Sleep(time.Second)
+		s := r.Stats()
+		require.Equal(t, int64(1), s.StreamsClosed, "enough is here")
+		require.Zero(t, s.StreamErrors)
+
+		w := new(waiters).start(r, 4, 0)
+		time.Sleep(time.Second)
+		opened := r.Stats().Streams
+		require.Greater(t, opened, int64(1), "one is open when Run ends")
+		r.end()
+		w.all.Wait()
+		s = r.Stats()
+		require.Equal(t, opened, s.Streams)
+		require.Equal(t, int64(1), s.StreamsClosed)
+		require.Zero(t, s.StreamErrors)
+	})
 }
 
 // A stream that ends by itself is followed by the next one, however many wait, as long as more are wanted.
