@@ -45,8 +45,8 @@ type Config struct {
 	// the message would come due while the work goes on. 0 means that nothing is refused.
 	HandlerTimeout time.Duration
 
-	// Logger gets what an operator should know; nil means slog.Default. A logger that blocks or panics delays nothing; its
-	// lines are dropped.
+	// Logger gets what an operator should know; nil means slog.Default. A logger that blocks or panics delays nothing
+	// but the end of Run, for a second at most; its lines are dropped.
 	Logger *slog.Logger
 }
 

@@ -69,7 +69,8 @@
 // lease, and one that has deferred it for the rest of its time, although it is somebody else's by now. The
 // acknowledgement notices.
 //
-// A blocking or panicking logger delays nothing.
+// A blocking or panicking logger delays nothing but the end of Run, for a second at most. Renewals and streams that fail
+// again and again do not fill the log: they share lines, which get fewer, down to one a minute.
 //
 // # Cost
 //

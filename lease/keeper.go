@@ -17,8 +17,17 @@ type keeper struct {
 	book  *book
 	tell  func(level slog.Level, text string, attrs ...slog.Attr)
 
-	calls sync.WaitGroup
-	done  chan answer
+	failing trouble // of calls
+	calls   sync.WaitGroup
+	done    chan answer
+}
+
+func newKeeper(q *queue.Queue, b *book, tell func(level slog.Level, text string, attrs ...slog.Attr)) *keeper {
+	return &keeper{queue: q, book: b, tell: tell, done: make(chan answer), failing: trouble{
+		tell: tell,
+		text: "leases could not be renewed; they are tried again while they may live",
+		over: "leases are renewed again",
+	}}
 }
 
 // answer says that a call has ended.
@@ -92,12 +101,14 @@ func (k *keeper) renew(ctx context.Context, c *call) {
 	defer cancel()
 	renewals, err := k.queue.Renew(callCtx, c.leases...)
 	k.book.answered(c, sent, renewals, err)
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case err == nil:
+		k.failing.worked()
+	case ctx.Err() == nil:
 		if callCtx.Err() != nil {
 			err = fmt.Errorf("%w: %w", context.Cause(callCtx), err)
 		}
-		k.tell(slog.LevelWarn, "leases could not be renewed; they are tried again while they may live",
-			slog.Int("leases", len(c.leases)), slog.Any("error", err))
+		k.failing.failed(time.Now(), err, slog.Int("leases", len(c.leases)))
 	}
 	select {
 	case k.done <- answer{c, err == nil}:

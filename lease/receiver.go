@@ -59,8 +59,8 @@ func (r *Receiver) Run(ctx context.Context) error {
 		attrs = append(attrs, slog.String("queue", r.queue.Name()))
 		logs.Do(func() { r.config.Logger.LogAttrs(context.Background(), level, "spanqueue: "+text, attrs...) })
 	}
-	k := &keeper{queue: r.queue, book: r.book, tell: tell, done: make(chan answer)}
-	s := &stream{queue: r.queue, book: r.book, tell: tell}
+	k := newKeeper(r.queue, r.book, tell)
+	s := newStream(r.queue, r.book, tell)
 	var loops sync.WaitGroup
 	loops.Go(func() { k.run(context.WithoutCancel(ctx)) })
 	loops.Go(func() { s.run(ctx) })

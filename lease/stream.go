@@ -32,7 +32,16 @@ var (
 type stream struct {
 	queue *queue.Queue
 	book  *book
-	tell  func(level slog.Level, text string, attrs ...slog.Attr)
+
+	failing trouble
+}
+
+func newStream(q *queue.Queue, b *book, tell func(level slog.Level, text string, attrs ...slog.Attr)) *stream {
+	return &stream{queue: q, book: b, failing: trouble{
+		tell: tell,
+		text: "a receive stream has failed and is opened again",
+		over: "receive streams work again",
+	}}
 }
 
 // run opens one stream after the other until ctx ends. No error ends it.
@@ -51,13 +60,13 @@ func (s *stream) run(ctx context.Context) {
 			failures = 0
 		}
 		if err == nil && progress {
+			s.failing.worked()
 			continue
 		}
 		failures++
 		pause := pauseAfter(failures, spanner.ErrCode(err) == codes.ResourceExhausted, random())
 		if err != nil {
-			s.tell(slog.LevelWarn, "a receive stream has failed and is opened again", slog.Any("error", err),
-				slog.Int("failures", failures), slog.Duration("after", pause))
+			s.failing.failed(time.Now(), err, slog.Duration("after", pause))
 		}
 		if !sleep(ctx, pause) {
 			return
@@ -88,6 +97,9 @@ func (s *stream) receive(run context.Context, m marks) (progress bool, err error
 				err = errors.Join(cause, err)
 			}
 			return progress, err
+		}
+		if !progress {
+			s.failing.worked()
 		}
 		progress = true
 		behind := rows.of(s.book.clock.now(), message.Lease.End, s.book.terms.length*3/4)
