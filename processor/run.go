@@ -54,7 +54,8 @@ func (p *Processor) run(ctx context.Context) error {
 		}
 		// Any other error is a trouble of the database, which does not end Run.
 	}
-	defer p.telemetry.open()()
+	endTelling := sync.OnceFunc(p.telemetry.open())
+	defer endTelling()
 	endObserving, err := p.telemetry.observe(p)
 	if err != nil {
 		return fmt.Errorf("processor: register figures: %w", err)
@@ -71,6 +72,13 @@ func (p *Processor) run(ctx context.Context) error {
 	defer stopFetching()
 	receiving := make(chan error, 1)
 	go func() { receiving <- p.receiver.Run(fetching) }()
+	finish := func() error {
+		var telling sync.WaitGroup
+		telling.Go(endTelling) // the receiver may wait for the same logger
+		err := <-receiving
+		telling.Wait()
+		return errors.Join(err, p.abandoned())
+	}
 
 	var workers sync.WaitGroup
 	for range p.config.Concurrency {
@@ -91,7 +99,7 @@ func (p *Processor) run(ctx context.Context) error {
 	defer drain.Stop()
 	select {
 	case <-idle: // but a handler that was given up earlier may still be running
-		return errors.Join(<-receiving, p.abandoned())
+		return finish()
 	case <-drain.C:
 	case <-p.hurry:
 	}
@@ -100,7 +108,7 @@ func (p *Processor) run(ctx context.Context) error {
 	defer abandon.Stop()
 	select {
 	case <-idle:
-		return errors.Join(<-receiving, p.abandoned())
+		return finish()
 	case <-abandon.C:
 	}
 	// What is still under way is a rollback, a probe, or a handler that was given up: none of it can commit any more.
@@ -112,7 +120,7 @@ func (p *Processor) run(ctx context.Context) error {
 	case <-idle: // with the outcomes told
 	case <-last.C:
 	}
-	return errors.Join(<-receiving, p.abandoned())
+	return finish()
 }
 
 const (
