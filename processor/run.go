@@ -44,18 +44,18 @@ func (p *Processor) Run(ctx context.Context) error {
 }
 
 func (p *Processor) run(ctx context.Context) error {
+	endTelling := sync.OnceFunc(p.telemetry.open())
+	defer endTelling()
 	if p.attempts.ledger != nil {
 		err := p.checkLedger(ctx)
 		if spanner.ErrCode(err) == codes.NotFound {
 			// Logged besides, since a Run in a goroutine of its own may not be looked at before the program ends.
 			err = fmt.Errorf("processor: %w; or set Config.MaxAttempts below zero", err)
-			p.config.Logger.Error("spanqueue: nothing is handled", slog.Any("error", err))
+			p.telemetry.log(slog.LevelError, "nothing is handled", slog.Any("error", err))
 			return err
 		}
 		// Any other error is a trouble of the database, which does not end Run.
 	}
-	endTelling := sync.OnceFunc(p.telemetry.open())
-	defer endTelling()
 	endObserving, err := p.telemetry.observe(p)
 	if err != nil {
 		return fmt.Errorf("processor: register figures: %w", err)

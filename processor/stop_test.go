@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -181,9 +183,11 @@ func TestMissingTablesAreNamed(t *testing.T) {
 	other.Name = "NoTables"
 	q, err := queue.New(w.client, other)
 	require.NoError(t, err)
-	p, err := processor.New(q, processor.Tx(addOne), processor.Config{})
+	var logs strings.Builder // read after Run has ended, and with it what writes
+	p, err := processor.New(q, processor.Tx(addOne), processor.Config{Logger: slog.New(slog.NewTextHandler(&logs, nil))})
 	require.NoError(t, err)
 	err = p.Run(t.Context())
+	require.Contains(t, logs.String(), "spanqueue: nothing is handled")
 	require.ErrorContains(t, err, "NoTablesAttempts is missing")
 	require.ErrorContains(t, err, "schema.Attempts")
 	require.ErrorContains(t, err, "NoTablesDeadLetters is missing", "both at once")
