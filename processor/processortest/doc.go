@@ -20,7 +20,7 @@
 // # Which helper
 //
 //   - WorkOnce takes one delivery to its outcome and returns it.
-//   - Drain goes on until no message is due any more.
+//   - Drain goes on until no message is due any more, DrainAll until none is left, and so through retries.
 //   - Twice makes a transaction's function run two times, as any database may: what reaches outside of the transaction then
 //     shows, since it happens twice.
 //

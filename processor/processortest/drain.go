@@ -58,19 +58,31 @@ func workOnce(q *queue.Queue, h processor.Handler, config processor.Config) (pro
 // retried at once again and again fails the test.
 func Drain(t TB, q *queue.Queue, h processor.Handler, config processor.Config) map[processor.Outcome]int64 {
 	t.Helper()
-	total, err := drain(q, h, config)
+	return mustDrain(t, q, h, config, func(s queue.Stats) bool { return s.Ready == 0 })
+}
+
+// DrainAll is Drain that waits for messages that are due later too, until the queue is empty: so retries are seen through to
+// their ends. The test fails when that takes more than a minute: give config a short Backoff, or Retry a short pause.
+func DrainAll(t TB, q *queue.Queue, h processor.Handler, config processor.Config) map[processor.Outcome]int64 {
+	t.Helper()
+	return mustDrain(t, q, h, config, func(s queue.Stats) bool { return s.Ready == 0 && s.Delayed == 0 })
+}
+
+func mustDrain(t TB, q *queue.Queue, h processor.Handler, config processor.Config, drained func(queue.Stats) bool) map[processor.Outcome]int64 {
+	t.Helper()
+	total, err := drain(q, h, config, drained)
 	if err != nil {
 		t.Fatalf("processortest: %v; deliveries so far: %v", err, total)
 	}
 	return total
 }
 
-func drain(q *queue.Queue, h processor.Handler, config processor.Config) (map[processor.Outcome]int64, error) {
+func drain(q *queue.Queue, h processor.Handler, config processor.Config, drained func(queue.Stats) bool) (map[processor.Outcome]int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	nothingDue := func(processor.Figures) (bool, error) {
 		s, err := q.Stats(ctx)
-		return s.Ready == 0, err
+		return drained(s), err
 	}
 	total := make(map[processor.Outcome]int64)
 	for {

@@ -100,6 +100,26 @@ func workAndDrain(t *testing.T, q *queue.Queue) {
 	queuetest.RequireDue(t, q, messages[0].Key, before.Add(time.Hour), 30*time.Second)
 }
 
+// DrainAll waits for what is due later, and says what is left when that takes too long.
+func TestDrainAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := queuetest.New(orders, queuetest.Options{}).Queue()
+		send(t, q, "a", "b")
+		errs := map[int64]error{1: errors.New("again"), 2: processor.Snooze(20 * time.Second), 3: processor.Retry(errors.New("again"), 0)}
+		got := processortest.DrainAll(t, q, nothing(errs), quiet)
+		require.Equal(t, map[processor.Outcome]int64{processor.Done: 2, processor.Retried: 2, processor.Snoozed: 1}, got)
+		queuetest.RequireEmpty(t, q)
+
+		send(t, q, "c")
+		text := failed(func(t processortest.TB) {
+			processortest.DrainAll(t, q, nothing(map[int64]error{1: processor.Snooze(time.Hour)}), quiet)
+		})
+		require.Contains(t, text, "not done within 1m0s")
+		require.Contains(t, text, "snoozed:1")
+	})
+}
+
 func TestInMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { workAndDrain(t, queuetest.New(orders, queuetest.Options{}).Queue()) })
