@@ -32,7 +32,7 @@ test-long: ## the tests of make test and those that take minutes
 
 .PHONY: torture
 torture: ## workers killed, frozen, cut off: 0 lost, 0 twice (DURATION=60s QUEUE=native|table EMULATOR=front|bare)
-	$(GO) run ./internal/torture -duration $(DURATION) -queue '$(QUEUE)' -emulator '$(EMULATOR)'
+	$(GO) run ./torture -duration $(DURATION) -queue '$(QUEUE)' -emulator '$(EMULATOR)'
 
 .PHONY: test-node
 test-node: ## Google's Node client on the emulator with queues; needs Node 20 and npm
