@@ -28,7 +28,7 @@ func TestQueueSamples(t *testing.T) {
 	require.EqualValues(t, 1, m.ID)
 	require.Equal(t, "by mutation", m.Payload)
 	require.NotEmpty(t, m.LeaseToken)
-	require.WithinDuration(t, time.Now().Add(10*time.Second), m.Expiration, 2*time.Second)
+	require.WithinDuration(t, time.Now().Add(10*time.Second), m.Expiration, 5*time.Second)
 
 	// Send by SQL.
 	counts, err := dml(t.Context(), c, "INSERT INTO Tasks (Id, Payload) VALUES (2, 'by SQL')")

@@ -48,7 +48,7 @@ func key(parts ...string) *structpb.ListValue {
 }
 
 // patience bounds every wait for something that should come.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // open is a running statement. A message is taken from it only when the test asks for one.
 type open struct {

@@ -51,7 +51,7 @@ func TestResume(t *testing.T) {
 	fifth := resumed.message(t)
 	require.Equal(t, "5", fifth.id)
 	require.NoError(t, resumed.end(t))
-	require.WithinDuration(t, begun.Add(3*time.Second), time.Now(), 500*time.Millisecond, "the original end")
+	require.WithinDuration(t, begun.Add(3*time.Second), time.Now(), 2*time.Second, "the original end")
 
 	// The stream is over, but its last rows may not have arrived.
 	late := b.resume(again.resume)
@@ -103,7 +103,7 @@ func TestUnknownTokensStartANewStream(t *testing.T) {
 // What was leased for a receiver that went away before its row was tried is ready at once, not when the lease ends.
 func TestEarlyClose(t *testing.T) {
 	t.Parallel()
-	const lease = 1500 * time.Millisecond
+	const lease = 4 * time.Second
 	b := newBench(t, queues.Options{LeaseLength: lease}, taskQueue)
 	var sends []*spannerpb.Mutation
 	for i := range 4 {

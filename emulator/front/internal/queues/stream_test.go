@@ -120,18 +120,18 @@ func TestLastOfABatch(t *testing.T) {
 	for _, list := range []string{"*", "Id, Payload, DeliverTime, SpannerLeaseExpirationTimestamp, SpannerLeaseToken, IF(SpannerLastBatchMessage, TRUE, FALSE)"} {
 		s := b.open(&spannerpb.ExecuteSqlRequest{Sql: "SELECT " + list + " FROM RECEIVE_Tasks(max_batch_size => 2) WHERE Id != '2'"})
 		var last []bool
-		var tokens []string
+		var ids []string
 		for range 4 {
 			m := s.message(t)
-			last, tokens = append(last, m.last), append(tokens, m.id)
+			last, ids = append(last, m.last), append(ids, m.id)
 		}
 		// Batches are (1 2) (3 4) (5), of which 2 is refused.
 		require.Equal(t, []bool{true, false, true, true}, last, list)
-		for _, id := range tokens {
+		s.cancel()
+		require.Error(t, s.end(t)) // before anything is sent again, which it would take
+		for _, id := range ids {
 			require.NoError(t, b.commit(ack(id), send(id, "")))
 		}
-		s.cancel()
-		require.Error(t, s.end(t))
 	}
 }
 
